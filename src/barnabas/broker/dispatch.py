@@ -1,0 +1,96 @@
+"""From a decoded frame to a handler and back: one table of handlers, which ApiVersions also answers.
+
+A handler is a plain function in `broker/handlers/kNN_name.py`, registered with its version range:
+
+    @handles(ApiKey.METADATA, versions=(0, 13))
+    def metadata(broker, ctx, request): ...
+
+It returns the response, or a `Later` when the answer depends on something still to happen.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from barnabas.protocol.apis import ApiKey
+
+if TYPE_CHECKING:
+    from barnabas.broker.listeners import BoundListener
+    from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestContext:
+    """Who asked, on which listener, in which version."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    listener: BoundListener
+    peer_host: str
+
+
+class Later:
+    """An answer that is not known yet.  Resolved exactly once, on the loop thread."""
+
+    __slots__ = ("_callback", "_response")
+
+    def __init__(self) -> None:
+        self._callback: Callable[[Message], None] | None = None
+        self._response: Message | None = None
+
+    def resolve(self, response: Message) -> None:
+        assert self._response is None, "a request is answered once"
+        self._response = response
+        if self._callback is not None:
+            self._callback(response)
+
+    def when_done(self, callback: Callable[[Message], None]) -> None:
+        """Call back with the response: now, if it is already known."""
+        assert self._callback is None, "one connection waits for one answer"
+        self._callback = callback
+        if self._response is not None:
+            callback(self._response)
+
+
+Handler = Callable[["Broker", RequestContext, Any], "Message | Later | None"]
+"""None: the client wants no answer (Produce with acks=0)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One API that this broker answers."""
+
+    key: ApiKey
+    version_min: int
+    version_max: int
+    handler: Handler
+
+
+HANDLERS: dict[int, Entry] = {}
+
+
+def handles(key: ApiKey, *, versions: tuple[int, int]) -> Callable[[Handler], Handler]:
+    """Register the decorated function as the handler of `key` for these versions, both included."""
+
+    def register(handler: Handler) -> Handler:
+        assert key not in HANDLERS, f"{key.name} has two handlers"
+        HANDLERS[key] = Entry(key, versions[0], versions[1], handler)
+        return handler
+
+    return register
+
+
+def load_handlers() -> dict[int, Entry]:
+    """Import every handler module, so that the table is complete."""
+    package = importlib.import_module("barnabas.broker.handlers")
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.name.startswith("k"):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+    return HANDLERS

@@ -1,0 +1,44 @@
+"""What the handlers of one broker share.  Built by `node.py`; owned by the loop thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from barnabas.base.clock import Clock
+    from barnabas.base.settings import BrokerConfig
+    from barnabas.broker.listeners import BoundListener
+    from barnabas.controller.image import ClusterImage
+    from barnabas.protocol.message import Message
+    from barnabas.replication.fetch_session import FetchSessions
+    from barnabas.replication.replicas import ReplicaManager
+    from barnabas.storage.manager import LogManager
+
+
+class ControllerPort(Protocol):
+    """The active controller, in this process or behind a connection."""
+
+    def submit(self, request: Message, done: Callable[[Message], None]) -> None:
+        """Have the controller carry out `request`; `done` gets the response, on the loop thread.
+
+        By then this broker has applied the metadata that the request changed.
+        """
+
+
+@dataclass(slots=True, kw_only=True)
+class Broker:
+    """The wiring of one broker."""
+
+    node_id: int
+    cluster_id: str
+    config: BrokerConfig
+    """Static and dynamic settings; replaced as a whole when a dynamic one changes."""
+    image: ClusterImage
+    controller: ControllerPort
+    replicas: ReplicaManager
+    logs: LogManager
+    sessions: FetchSessions
+    clock: Clock
+    listeners: list[BoundListener] = field(default_factory=list)
