@@ -37,13 +37,17 @@ class RequestContext:
 
 
 class Later:
-    """An answer that is not known yet.  Resolved exactly once, on the loop thread."""
+    """An answer that is not known yet.  Resolved at most once, on the loop thread.
 
-    __slots__ = ("_callback", "_response")
+    `abandon` is called instead when the client has gone: `on_abandon` then forgets the wait.
+    """
+
+    __slots__ = ("_callback", "_response", "on_abandon")
 
     def __init__(self) -> None:
         self._callback: Callable[[Message], None] | None = None
         self._response: Message | None = None
+        self.on_abandon: Callable[[], None] | None = None
 
     def resolve(self, response: Message) -> None:
         assert self._response is None, "a request is answered once"
@@ -57,6 +61,11 @@ class Later:
         self._callback = callback
         if self._response is not None:
             callback(self._response)
+
+    def abandon(self) -> None:
+        """Nobody waits any more.  The work itself goes on where it has effects."""
+        if self._response is None and self.on_abandon is not None:
+            self.on_abandon()
 
 
 Handler = Callable[["Broker", RequestContext, Any], "Message | Later | None"]

@@ -1,0 +1,64 @@
+# `make run` and `make test` need nothing but Python 3.11+; each sets up what it uses.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+DATA ?= data
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help run test lint unit conformance bench soak fuzz format clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+$(VENV)/.installed: pyproject.toml
+	@echo "setting up $(VENV) (a Python environment inside this checkout)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+		     "Try: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+		echo "python3 -m venv failed. On Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "adding the tools that the tests use"
+	@$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+run: $(VENV)/.installed ## Start a broker on localhost:9092, data under ./data
+	@exec $(BIN)/barnabas start --data-dir $(DATA)
+
+test: $(VENV)/.installed-dev ## Lint, type checks, and every test that needs only PyPI and Debian packages
+	@./scripts/need kcat
+	@$(MAKE) --no-print-directory lint
+	@$(PYTEST) -n $(JOBS) --dist worksteal -q tests/unit tests/property tests/integration
+
+lint: $(VENV)/.installed-dev ## ruff, mypy --strict, import-linter
+	@$(BIN)/ruff check src tests bench
+	@$(BIN)/ruff format --check src tests bench
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.installed-dev ## Let ruff format and fix
+	@$(BIN)/ruff check --fix src tests bench
+	@$(BIN)/ruff format src tests bench
+
+conformance: $(VENV)/.installed-dev ## Apache Kafka's tools and clients, kafkajs (fetches from Maven and npm)
+	@./scripts/need java mvn node npm
+	@$(PYTEST) -q tests/conformance
+
+bench: $(VENV)/.installed-dev ## Side by side with Apache Kafka; writes docs/benchmarks.md (about 20 minutes)
+	@./scripts/need java mvn cc librdkafka
+	@$(BIN)/python bench/run.py $(BENCH)
+
+soak: $(VENV)/.installed-dev ## The long runs: 50 crash rounds, a million malformed frames
+	@$(BIN)/python tests/soak/crash.py --rounds 50
+	@$(BIN)/python tests/soak/fuzz.py --frames 1000000
+
+clean: ## Remove what the targets above made, except ./data
+	@rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,189 @@
+"""Produce: append batches to partition logs.
+
+acks=0 gets no answer (an error closes the connection, as the client can learn of it no other way),
+acks=1 is answered when the bytes are in the leader's page cache, acks=-1 when every in-sync replica
+has them.  Nothing is decoded: a batch is checked by its header and CRC and appended as it came.
+
+v3: transactional id, message format v2.  v7: zstd.  v8: per-record errors (KIP-467).  v9: flexible.
+v0-2 are advertised, because some clients read "compression is supported" from it, and refused.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from barnabas.base.errors import ApiError, ErrorCode, InvalidRequest, code_for
+from barnabas.broker.dispatch import Later, RequestContext, handles
+from barnabas.protocol.apis import ApiKey
+from barnabas.protocol.errors import DecodeError
+from barnabas.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from barnabas.records.validate import InvalidRecords
+from barnabas.replication.purgatory import Parked
+
+if TYPE_CHECKING:
+    from barnabas.broker.state import Broker
+    from barnabas.replication.partition import Partition
+
+logger = logging.getLogger("barnabas.requests")
+
+MIN_VERSION = 3
+ZSTD_SINCE = 7
+
+
+class _Outcome:
+    """What became of one partition of the request."""
+
+    __slots__ = ("answer", "last_offset", "partition")
+
+    def __init__(self, answer: PartitionProduceResponse) -> None:
+        self.answer = answer
+        self.partition: Partition | None = None
+        self.last_offset = -1
+
+
+@handles(ApiKey.PRODUCE, versions=(0, 12))
+def produce(
+    broker: Broker, ctx: RequestContext, request: ProduceRequest
+) -> ProduceResponse | Later | None:
+    if request.acks not in {-1, 0, 1}:
+        return _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
+    if ctx.api_version < MIN_VERSION:
+        return _refuse_all(request, ErrorCode.UNSUPPORTED_VERSION)
+    now_ms = broker.clock.now_ms()
+    response = ProduceResponse()
+    outcomes: list[_Outcome] = []
+    for topic in request.topic_data:
+        answers = TopicProduceResponse(name=topic.name)
+        response.responses.append(answers)
+        for data in topic.partition_data:
+            outcome = _Outcome(PartitionProduceResponse(index=data.index))
+            answers.partition_responses.append(outcome.answer)
+            outcomes.append(outcome)
+            try:
+                _append(broker, ctx, request.acks, topic.name, data.records, outcome, now_ms)
+            except Exception as error:
+                _fail(outcome.answer, error)
+    if request.acks == 0:
+        failed = next((o.answer for o in outcomes if o.answer.error_code), None)
+        if failed is not None:
+            code = ErrorCode(failed.error_code).name
+            raise DecodeError(f"produce with acks=0 to partition {failed.index} failed: {code}")
+        return None
+    later = Later()
+    broker.replicas.after_write(
+        lambda: _written(broker, later, response, outcomes, request.acks, request.timeout_ms)
+    )
+    return later
+
+
+def _append(
+    broker: Broker,
+    ctx: RequestContext,
+    acks: int,
+    topic: str,
+    records: memoryview | None,
+    outcome: _Outcome,
+    now_ms: int,
+) -> None:
+    partition = broker.replicas.get(topic, outcome.answer.index)
+    if not records:
+        raise InvalidRequest("a produce request without records")
+    appended = broker.replicas.append(
+        partition,
+        records,
+        acks=acks,
+        now_ms=now_ms,
+        zstd_allowed=ctx.api_version >= ZSTD_SINCE,
+    )
+    outcome.partition = partition
+    outcome.last_offset = appended.last_offset
+    outcome.answer.base_offset = appended.base_offset
+    outcome.answer.log_append_time_ms = appended.log_append_time
+    outcome.answer.log_start_offset = appended.log_start_offset
+
+
+def _fail(answer: PartitionProduceResponse, error: Exception) -> None:
+    if not isinstance(error, ApiError):
+        logger.error("produce failed", exc_info=error)
+    answer.error_code = int(code_for(error))
+    answer.base_offset = -1
+    answer.log_append_time_ms = -1
+    answer.log_start_offset = -1
+    if isinstance(error, ApiError):
+        answer.error_message = str(error)
+    if isinstance(error, InvalidRecords):
+        answer.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in error.record_errors
+        ]
+
+
+def _written(
+    broker: Broker,
+    later: Later,
+    response: ProduceResponse,
+    outcomes: list[_Outcome],
+    acks: int,
+    timeout_ms: int,
+) -> None:
+    """The turn's bytes are written, or not: answer, or wait for the replicas."""
+    for outcome in outcomes:
+        partition = outcome.partition
+        if partition is not None and partition.write_failure is not None:
+            outcome.partition = None
+            _fail(outcome.answer, partition.write_failure)
+    waiting = [o for o in outcomes if o.partition is not None and not _replicated(o)]
+    if acks != -1 or not waiting:
+        later.resolve(response)
+        return
+
+    def attempt(expired: bool) -> bool:
+        still = [o for o in waiting if not _replicated(o)]
+        if still and not expired:
+            return False
+        for outcome in still:
+            outcome.answer.error_code = int(ErrorCode.REQUEST_TIMED_OUT)
+            outcome.answer.base_offset = -1
+        later.resolve(response)
+        return True
+
+    deadline = broker.clock.monotonic() + timeout_ms / 1000
+    parked = Parked(attempt, [o.partition for o in waiting if o.partition], deadline)
+    broker.replicas.produces.park(parked)
+    later.on_abandon = lambda: broker.replicas.produces.forget(parked)
+
+
+def _replicated(outcome: _Outcome) -> bool:
+    assert outcome.partition is not None
+    log = outcome.partition.log
+    if not outcome.partition.is_leader or log is None:
+        outcome.answer.error_code = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        outcome.answer.base_offset = -1
+        return True
+    return log.high_watermark > outcome.last_offset
+
+
+def _refuse_all(request: ProduceRequest, code: ErrorCode) -> ProduceResponse | None:
+    if request.acks == 0:
+        raise DecodeError(f"produce with acks=0 refused: {code.name}")
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                partition_responses=[
+                    PartitionProduceResponse(
+                        index=data.index, error_code=int(code), base_offset=-1
+                    )
+                    for data in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )

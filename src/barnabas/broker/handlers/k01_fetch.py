@@ -1,0 +1,194 @@
+"""Fetch: a slice of each partition's log, sent from the page cache.
+
+Waits until `min_bytes` are there or `max_wait_ms` is over.  Partitions are read in the session's
+order until `max_bytes` is used up; the first batch found is sent whole even if it is larger, so that
+a reader always gets on.
+
+v4: isolation level.  v7: sessions (KIP-227).  v9: leader epochs (KIP-320).  v12: flexible, diverging
+epochs (KIP-595).  v13: topic ids.  v15: replica state (KIP-903).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from barnabas.base.errors import ApiError, ErrorCode, UnknownTopicId, code_for
+from barnabas.broker.dispatch import Later, RequestContext, handles
+from barnabas.protocol.apis import ApiKey
+from barnabas.protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from barnabas.replication.purgatory import Parked
+
+if TYPE_CHECKING:
+    from barnabas.broker.state import Broker
+    from barnabas.replication.fetch_context import FetchContext, SessionPartition
+    from barnabas.replication.partition import Partition
+
+logger = logging.getLogger("barnabas.requests")
+
+READ_COMMITTED = 1
+TOPIC_IDS_SINCE = 13
+REPLICA_STATE_SINCE = 15
+
+
+@handles(ApiKey.FETCH, versions=(4, 17))
+def fetch(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchResponse | Later:
+    version = ctx.api_version
+    replica_id = (
+        request.replica_state.replica_id if version >= REPLICA_STATE_SINCE else request.replica_id
+    )
+    now = broker.clock.monotonic()
+    context = broker.sessions.begin(
+        version=version,
+        session_id=request.session_id,
+        session_epoch=request.session_epoch,
+        topics=request.topics,
+        forgotten=request.forgotten_topics_data,
+        is_follower=replica_id >= 0,
+        now=now,
+    )
+    reading = _Reading(
+        broker,
+        context,
+        by_id=version >= TOPIC_IDS_SINCE,
+        committed=request.isolation_level == READ_COMMITTED,
+        min_bytes=request.min_bytes,
+        max_bytes=min(request.max_bytes, broker.fetch_bytes_max),
+    )
+    if reading.read() or request.max_wait_ms <= 0:
+        return reading.response()
+    later = Later()
+
+    def attempt(expired: bool) -> bool:
+        if not reading.read() and not expired:
+            return False
+        later.resolve(reading.response())
+        return True
+
+    parked = Parked(attempt, reading.watched(), now + request.max_wait_ms / 1000)
+    broker.replicas.fetches.park(parked)
+    later.on_abandon = lambda: broker.replicas.fetches.forget(parked)
+    return later
+
+
+class _Reading:
+    """One fetch request, tried until there is enough."""
+
+    __slots__ = ("_by_id", "_committed", "_max_bytes", "_min_bytes", "_results", "broker", "context")
+
+    def __init__(
+        self,
+        broker: Broker,
+        context: FetchContext,
+        *,
+        by_id: bool,
+        committed: bool,
+        min_bytes: int,
+        max_bytes: int,
+    ) -> None:
+        self.broker = broker
+        self.context = context
+        self._by_id = by_id
+        self._committed = committed
+        self._min_bytes = min_bytes
+        self._max_bytes = max_bytes
+        self._results: list[tuple[SessionPartition, PartitionData]] = []
+
+    def read(self) -> bool:
+        """Read all partitions anew.  True if the answer need not wait for more."""
+        self._results = results = []
+        left, found, urgent = self._max_bytes, 0, False
+        for wanted in self.context.partitions():
+            data = PartitionData(partition_index=wanted.partition)
+            results.append((wanted, data))
+            try:
+                size = self._read_one(wanted, data, left, at_least_one=found == 0)
+            except Exception as error:
+                if not isinstance(error, ApiError):
+                    logger.exception("fetch failed")
+                data.error_code = int(code_for(error))
+                data.high_watermark = -1
+                data.records = b""
+                urgent = True
+                continue
+            found += size
+            left -= min(size, left)
+            urgent = urgent or data.diverging_epoch.epoch >= 0
+        return urgent or found >= self._min_bytes or not results
+
+    def _read_one(
+        self, wanted: SessionPartition, data: PartitionData, left: int, *, at_least_one: bool
+    ) -> int:
+        partition = self._partition(wanted)
+        log = partition.leader_log(wanted.current_leader_epoch)
+        data.high_watermark = log.high_watermark
+        data.last_stable_offset = log.last_stable_offset
+        data.log_start_offset = log.start_offset
+        data.records = b""
+        offset = wanted.fetch_offset
+        if wanted.last_fetched_epoch >= 0:
+            epoch, end_offset = log.end_of_epoch(wanted.last_fetched_epoch)
+            if epoch < wanted.last_fetched_epoch or end_offset < offset:
+                data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+                return 0
+        end = data.last_stable_offset if self._committed else data.high_watermark
+        records = log.read(
+            offset,
+            max_bytes=min(wanted.max_bytes, left),
+            end_offset=end,
+            at_least_one=at_least_one,
+        )
+        if self._committed:
+            data.aborted_transactions = [
+                AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
+                for aborted in (log.aborted_transactions(offset, end) if len(records) else ())
+            ]
+        size = len(records)
+        if size:
+            data.records = records
+        return size
+
+    def _partition(self, wanted: SessionPartition) -> Partition:
+        known = wanted.memo
+        if known is not None and known.is_leader:  # type: ignore[attr-defined]
+            return known  # type: ignore[return-value]
+        topic = wanted.topic
+        if self._by_id:
+            assert isinstance(topic, bytes)
+            partition = self.broker.replicas.get_by_id(topic, wanted.partition)
+        else:
+            assert isinstance(topic, str)
+            partition = self.broker.replicas.get(topic, wanted.partition)
+        wanted.memo = partition
+        return partition
+
+    def watched(self) -> list[Partition]:
+        """The partitions whose growth may complete this fetch."""
+        return [self._partition(wanted) for wanted in self.context.partitions()]
+
+    def response(self) -> FetchResponse:
+        session_id, error, news = self.context.finish(self._results)
+        response = FetchResponse(error_code=int(error), session_id=session_id)
+        last: str | bytes | None = None
+        for wanted, data in news:
+            topic = wanted.topic
+            if topic != last:
+                last = topic
+                entry = FetchableTopicResponse()
+                if isinstance(topic, bytes):
+                    entry.topic_id = topic
+                else:
+                    entry.topic = topic
+                response.responses.append(entry)
+            entry.partitions.append(data)
+        return response
+
+
+__all__ = ["ErrorCode", "UnknownTopicId", "fetch"]

@@ -1,0 +1,317 @@
+"""One client connection: bytes in, frames to the handlers, answers out in request order.
+
+Loop thread only.  Nothing is sent before the turn's writes are done (see `turn.py`): a handler's
+answer waits in `out` until `drain`.  `out` holds bytes, file slices, and a `Slot` for each answer
+that is not known yet; what stands behind an open slot waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+from barnabas.broker.net.buffers import FrameBuffer
+from barnabas.protocol.errors import DecodeError
+
+if TYPE_CHECKING:
+    from barnabas.broker.dispatch import Later
+    from barnabas.broker.listeners import BoundListener
+    from barnabas.broker.net.requests import Requests
+    from barnabas.broker.net.server import Server
+    from barnabas.storage.fs import FileSlice
+
+logger = logging.getLogger("barnabas.net")
+
+INT32 = Struct(">i")
+FRAME_BYTES_MIN = 8
+"""Api key, version and correlation id: no request is shorter."""
+READ_CHUNK_BYTES = 256 * 1024
+"""What is read from disk at once for a listener that cannot use sendfile."""
+WAKE_BYTES = 16 * 1024
+"""When a socket is full, this much goes through the transport, which tells when it has room."""
+
+
+class Slot:
+    """The place of an answer in the out list."""
+
+    __slots__ = ("later", "parts")
+
+    def __init__(self, later: Later) -> None:
+        self.later = later
+        self.parts: list[Any] | None = None
+
+
+class Connection(asyncio.BufferedProtocol):
+    """See the module.  `requests` turns a frame into answers; `server` counts connections."""
+
+    def __init__(self, server: Server, listener: BoundListener, requests: Requests) -> None:
+        self.server = server
+        self.listener = listener
+        self.requests = requests
+        self.turn = server.turn
+        self.out: list[Any] = []
+        self.peer_host = "?"
+        self.client_id: str | None = None
+        self.produce_memo: Any = None
+        self.last_active = 0.0
+        self.closed = False
+        self.queued = False
+        """In the turn's list of connections with something to send."""
+        self._frame: FrameBuffer | None = None
+        self._backlog: bytearray | None = None
+        """Frames received but not yet parsed, because too many answers are outstanding."""
+        self._reading = True
+        self._writable = True
+
+    # -- asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        sock = transport.get_extra_info("socket")
+        peer = transport.get_extra_info("peername")
+        self.peer_host = peer[0] if isinstance(peer, tuple) else "local"
+        self._fd = sock.fileno()
+        # A second handle on the transport's descriptor, for send with flags; detached at the end.
+        self._sock = socket.socket(fileno=self._fd)
+        self._sock.setblocking(False)
+        if self._sock.family in {socket.AF_INET, socket.AF_INET6}:
+            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        transport.set_write_buffer_limits(high=0)
+        self.last_active = self.turn.now
+        if not self.server.admit(self):
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self._sock.detach()
+        self._frame = self._backlog = None
+        for part in self.out:
+            if type(part) is Slot:
+                part.later.abandon()
+        self.out.clear()
+        self.server.forget(self)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # type: ignore[override]
+        if self._frame is not None:
+            return self._frame.target()
+        target = self.turn.buffer.target()
+        if target is None:
+            self.turn.write()
+            target = self.turn.buffer.target()
+            assert target is not None
+        return target
+
+    def buffer_updated(self, nbytes: int) -> None:
+        turn = self.turn
+        self.last_active = turn.now
+        frame = self._frame
+        if frame is None:
+            buffer = turn.buffer
+            start = buffer.offset
+            end = start + nbytes
+            rest = self._feed(buffer.data, buffer.view, start, end)
+            if rest < end and not self.closed:
+                self._keep(buffer.view[rest:end])
+            if turn.replicas.dirty:
+                buffer.hold(end)
+        else:
+            frame.filled += nbytes
+            if frame.filled >= frame.need:
+                self._frame_complete(frame)
+        turn.schedule(self)
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self.turn.schedule(self)
+
+    # -- in
+
+    def _feed(self, data: bytearray, view: memoryview, pos: int, end: int) -> int:
+        """Handle the complete frames in `data[pos:end]`; return where the first other one starts."""
+        frame_bytes_max = self.server.request_bytes_max
+        parts_max = self.server.queued_parts_max
+        handle = self.requests.handle
+        try:
+            while end - pos >= 4:
+                size = INT32.unpack_from(data, pos)[0]
+                if not FRAME_BYTES_MIN <= size <= frame_bytes_max:
+                    raise DecodeError(f"a request of {size} bytes; at most {frame_bytes_max} are read")
+                stop = pos + 4 + size
+                if stop > end:
+                    break
+                if len(self.out) >= parts_max:
+                    self._block()
+                    break
+                handle(self, data, view, pos + 4, stop)
+                pos = stop
+                if self.closed:
+                    break
+        except DecodeError as error:
+            logger.warning("closing %s: %s", self, error)
+            self.close()
+        except Exception:
+            logger.exception("closing %s: a request could not be handled", self)
+            self.close()
+        return pos
+
+    def _keep(self, rest: memoryview) -> None:
+        if not self._reading:
+            self._backlog = bytearray(rest)
+            return
+        need = 4 + INT32.unpack_from(rest)[0] if len(rest) >= 4 else 4
+        self._frame = self.turn.frames.take(rest, need)
+
+    def _frame_complete(self, frame: FrameBuffer) -> None:
+        if frame.need == 4:
+            size = INT32.unpack_from(frame.data)[0]
+            if not FRAME_BYTES_MIN <= size <= self.server.request_bytes_max:
+                logger.warning("closing %s: a request of %d bytes", self, size)
+                self.close()
+                return
+            frame.need = 4 + size
+            return
+        self._frame = None
+        view = memoryview(frame.data)
+        rest = self._feed(frame.data, view, 0, frame.need)
+        if rest < frame.need and not self.closed:
+            self._keep(view[: frame.need])
+        else:
+            self.turn.frames.retire(frame)
+
+    def _block(self) -> None:
+        self._reading = False
+        self._transport.pause_reading()
+
+    def _unblock(self) -> None:
+        """Answers have left: take up the backlog, and read again."""
+        self._reading = True
+        backlog, self._backlog = self._backlog, None
+        if backlog is not None:
+            view = memoryview(backlog)
+            rest = self._feed(backlog, view, 0, len(backlog))
+            if rest < len(backlog) and not self.closed:
+                self._keep(view[rest:])
+        if self._reading and not self.closed:
+            self._transport.resume_reading()
+        self.turn.schedule(self)
+
+    # -- out
+
+    def answer_later(self, later: Later) -> Slot:
+        slot = Slot(later)
+        self.out.append(slot)
+        return slot
+
+    def fill(self, slot: Slot, parts: list[Any]) -> None:
+        slot.parts = parts
+        if not self.closed:
+            self.turn.schedule(self)
+
+    def drain(self) -> None:
+        """Send what can be sent.  Called by the turn, after its writes."""
+        if self.closed or not self._writable:
+            return
+        out = self.out
+        try:
+            if self.listener.uses_sendfile:
+                done = self._send_direct(out)
+            else:
+                done = self._send_copied(out)
+        except OSError as error:
+            logger.debug("closing %s: %s", self, error)
+            self.close(now=True)
+            return
+        if done:
+            del out[:done]
+        if not self._reading and len(out) < self.server.queued_parts_max // 2:
+            self._unblock()
+
+    def _send_direct(self, out: list[Any]) -> int:
+        """By `send` and `sendfile` on the raw socket; returns how many parts are done with."""
+        done, count = 0, len(out)
+        while done < count and self._writable:
+            part = out[done]
+            if type(part) is bytes:
+                stop = done + 1
+                while stop < count and type(out[stop]) is bytes:
+                    stop += 1
+                data = b"".join(out[done:stop]) if stop > done + 1 else part
+                more = stop < count and type(out[stop]) is not Slot
+                self._send_bytes(data, more=more)
+                done = stop
+            elif type(part) is Slot:
+                if part.parts is None:
+                    break
+                out[done : done + 1] = part.parts
+                count = len(out)
+            else:
+                left = self._send_slice(part)
+                if len(left):
+                    out[done] = left
+                else:
+                    done += 1
+        return done
+
+    def _send_bytes(self, data: bytes, *, more: bool) -> None:
+        try:
+            sent = self._sock.send(data, socket.MSG_MORE if more else 0)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(data):
+            self._transport.write(data[sent:])
+
+    def _send_slice(self, part: FileSlice) -> FileSlice:
+        try:
+            sent = os.sendfile(self._fd, part.fileno(), part.position, len(part))
+        except BlockingIOError:
+            chunk = part.narrow(0, min(WAKE_BYTES, len(part))).read()
+            self._transport.write(chunk)
+            sent = len(chunk)
+        if sent == 0:
+            raise OSError(f"{part} ends before its length")
+        return part.narrow(sent, len(part) - sent)
+
+    def _send_copied(self, out: list[Any]) -> int:
+        """Through the transport, for encrypted listeners."""
+        done = 0
+        while done < len(out) and self._writable:
+            part = out[done]
+            if type(part) is Slot:
+                if part.parts is None:
+                    break
+                out[done : done + 1] = part.parts
+            elif type(part) is bytes:
+                self._transport.write(part)
+                done += 1
+            else:
+                size = min(READ_CHUNK_BYTES, len(part))
+                self._transport.write(part.narrow(0, size).read())
+                if size == len(part):
+                    done += 1
+                else:
+                    out[done] = part.narrow(size, len(part) - size)
+        return done
+
+    def close(self, *, now: bool = False) -> None:
+        """End this connection; what was already handed to the transport still leaves unless `now`."""
+        if not self.closed:
+            self.closed = True
+            if now:
+                self._transport.abort()
+            else:
+                self._transport.close()
+
+    def __str__(self) -> str:
+        name = f" ({self.client_id})" if self.client_id else ""
+        return f"connection from {self.peer_host}{name} on {self.listener.name}"

@@ -1,0 +1,147 @@
+"""Frames to handlers, answers to frames.
+
+A frame that makes no sense raises `DecodeError`, which closes its connection and no other.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+from barnabas.base.errors import ApiError, ErrorCode, code_for
+from barnabas.broker.dispatch import Entry, Later, RequestContext
+from barnabas.protocol.apis import Api, ApiKey, api
+from barnabas.protocol.errors import DecodeError
+from barnabas.protocol.framing import read_request_header
+
+if TYPE_CHECKING:
+    from barnabas.broker.net.connection import Connection, Slot
+    from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
+
+logger = logging.getLogger("barnabas.requests")
+
+KEY_AND_VERSION = Struct(">hh")
+SIZE_AND_CORRELATION = Struct(">ii")
+INT32 = Struct(">i")
+
+
+class Requests:
+    """Decodes, dispatches and encodes for all connections of one broker."""
+
+    def __init__(self, broker: Broker, handlers: dict[int, Entry]) -> None:
+        self._broker = broker
+        self._routes = {key: (entry, api(entry.key)) for key, entry in handlers.items()}
+
+    def handle(
+        self, connection: Connection, data: bytearray, view: memoryview, start: int, end: int
+    ) -> None:
+        """Handle the request in `data[start:end]` (length prefix excluded)."""
+        memo = connection.produce_memo
+        if memo is not None and memo.handle(connection.out, data, view, start, end):
+            return
+        self._handle(connection, view[start:end])
+
+    def _handle(self, connection: Connection, frame: memoryview) -> None:
+        key, version = KEY_AND_VERSION.unpack_from(frame)
+        route = self._routes.get(key)
+        if route is None:
+            raise DecodeError(f"api key {key} is not answered here")
+        entry, described = route
+        if not entry.version_min <= version <= entry.version_max:
+            if key != ApiKey.API_VERSIONS:
+                raise DecodeError(f"{entry.key.name} version {version} is not answered here")
+            version = self._older_api_versions(connection, entry, frame)
+            return
+        _, _, correlation_id, client_id, pos = read_request_header(frame)
+        connection.client_id = client_id
+        ctx = RequestContext(
+            api_key=key,
+            api_version=version,
+            correlation_id=correlation_id,
+            client_id=client_id,
+            listener=connection.listener,
+            peer_host=connection.peer_host,
+        )
+        request = described.request.decode(frame, version, pos)
+        self._dispatch(connection, entry, described, ctx, request)
+
+    def _dispatch(
+        self,
+        connection: Connection,
+        entry: Entry,
+        described: Api,
+        ctx: RequestContext,
+        request: Any,
+    ) -> None:
+        try:
+            answer = entry.handler(self._broker, ctx, request)
+        except Exception as error:
+            answer = self._failed(described, ctx, error)
+        if isinstance(answer, Later):
+            slot = connection.answer_later(answer)
+            answer.when_done(partial(self._fill, connection, slot, described, ctx))
+        elif answer is not None:
+            connection.out.extend(self._encode(described, ctx, answer))
+
+    def _fill(
+        self,
+        connection: Connection,
+        slot: Slot,
+        described: Api,
+        ctx: RequestContext,
+        answer: Message,
+    ) -> None:
+        if not connection.closed:
+            connection.fill(slot, self._encode(described, ctx, answer))
+
+    def _failed(self, described: Api, ctx: RequestContext, error: Exception) -> Message:
+        """An answer that carries the error, for the APIs that have a place for it."""
+        code = code_for(error)
+        if not isinstance(error, ApiError):
+            logger.exception("%s from %s failed", described.name, ctx.peer_host)
+        response: Any = described.response()
+        if not hasattr(response, "error_code"):
+            raise error
+        response.error_code = int(code)
+        if hasattr(response, "error_message") and code is not ErrorCode.UNKNOWN_SERVER_ERROR:
+            response.error_message = str(error)
+        assert isinstance(response, described.response)
+        return response
+
+    @staticmethod
+    def _encode(described: Api, ctx: RequestContext, answer: Message) -> list[Any]:
+        parts: list[Any] = answer.parts(ctx.api_version)
+        size = 4 + sum(map(len, parts))
+        if described.response_header_version(ctx.api_version) == 0:
+            head = SIZE_AND_CORRELATION.pack(size, ctx.correlation_id)
+        else:
+            head = SIZE_AND_CORRELATION.pack(size + 1, ctx.correlation_id) + b"\0"
+        if isinstance(parts[0], bytes):
+            parts[0] = head + parts[0]
+        else:
+            parts.insert(0, head)
+        return parts
+
+    def _older_api_versions(self, connection: Connection, entry: Entry, frame: memoryview) -> int:
+        """A newer client asks in a version we do not know: answer in version 0, with our ranges.
+
+        Only the correlation id can be trusted; it stands where it always stood.
+        """
+        if len(frame) < 8:
+            raise DecodeError("an ApiVersions request without a correlation id")
+        ctx = RequestContext(
+            api_key=entry.key,
+            api_version=0,
+            correlation_id=INT32.unpack_from(frame, 4)[0],
+            client_id=None,
+            listener=connection.listener,
+            peer_host=connection.peer_host,
+        )
+        described = self._routes[entry.key][1]
+        response: Any = entry.handler(self._broker, ctx, described.request())
+        response.error_code = int(ErrorCode.UNSUPPORTED_VERSION)
+        connection.out.extend(self._encode(described, ctx, response))
+        return 0

@@ -1,0 +1,106 @@
+"""Listening sockets and the limits on connections."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from barnabas.broker.net.connection import Connection
+
+if TYPE_CHECKING:
+    from barnabas.base.settings import BrokerConfig
+    from barnabas.broker.listeners import BoundListener
+    from barnabas.broker.net.requests import Requests
+    from barnabas.broker.net.turn import Turn
+
+logger = logging.getLogger("barnabas.net")
+
+
+class Server:
+    """Accepts connections on every listener.  Loop thread only."""
+
+    def __init__(self, turn: Turn, requests: Requests, config: BrokerConfig) -> None:
+        self.turn = turn
+        self._requests = requests
+        self._connections: set[Connection] = set()
+        self._per_host: Counter[str] = Counter()
+        self._servers: list[asyncio.Server] = []
+        self.configure(config)
+
+    def configure(self, config: BrokerConfig) -> None:
+        """Take over the limits; called again when a dynamic setting changes."""
+        self.request_bytes_max = config.int("socket.request.max.bytes")
+        self.queued_parts_max = config.int("queued.max.requests")
+        self._connections_max = config.int("max.connections")
+        self._per_host_max = config.int("max.connections.per.ip")
+        self._per_host_overrides = _host_limits(config.list("max.connections.per.ip.overrides"))
+        self._idle_s_max = config.int("connections.max.idle.ms") / 1000
+        self._backlog = config.int("socket.listen.backlog.size")
+        self._send_buffer = config.int("socket.send.buffer.bytes")
+        self._receive_buffer = config.int("socket.receive.buffer.bytes")
+
+    async def listen(self, sock: socket.socket, listener: BoundListener) -> None:
+        """Serve an already bound socket."""
+        server = await self.turn.loop.create_server(
+            lambda: Connection(self, listener, self._requests), sock=sock, backlog=self._backlog
+        )
+        self._servers.append(server)
+
+    def tune(self, sock: socket.socket) -> None:
+        """Socket buffers as configured; -1 leaves them to the operating system."""
+        if self._send_buffer > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
+        if self._receive_buffer > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer)
+
+    def admit(self, connection: Connection) -> bool:
+        """Count a new connection; False if it is one too many."""
+        host = connection.peer_host
+        host_max = self._per_host_overrides.get(host, self._per_host_max)
+        self._connections.add(connection)
+        self._per_host[host] += 1
+        if self._per_host[host] > host_max:
+            logger.warning("refusing %s: %d connections from it already", connection, host_max)
+            return False
+        if len(self._connections) > self._connections_max:
+            logger.warning("refusing %s: %d connections", connection, self._connections_max)
+            return False
+        return True
+
+    def forget(self, connection: Connection) -> None:
+        if connection in self._connections:
+            self._connections.remove(connection)
+            self._per_host[connection.peer_host] -= 1
+            if not self._per_host[connection.peer_host]:
+                del self._per_host[connection.peer_host]
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
+
+    def close_idle(self, now: float) -> None:
+        """Close connections that have sent nothing for `connections.max.idle.ms`."""
+        for connection in list(self._connections):
+            if now - connection.last_active > self._idle_s_max and not connection.out:
+                logger.debug("closing %s: idle", connection)
+                connection.close()
+
+    def stop_accepting(self) -> None:
+        for server in self._servers:
+            server.close()
+
+    def close_all(self) -> None:
+        for connection in list(self._connections):
+            connection.close()
+
+
+def _host_limits(items: list[str]) -> dict[str, int]:
+    """`host:count` pairs of `max.connections.per.ip.overrides`."""
+    limits = {}
+    for item in items:
+        host, _, count = item.rpartition(":")
+        limits[host] = int(count)
+    return limits

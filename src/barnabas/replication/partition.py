@@ -1,0 +1,130 @@
+"""One partition as this broker sees it: who leads, what is replicated, who waits.
+
+Loop thread only.  Appends are queued by the log and become visible (high watermark, waiting fetches)
+in `written`, which the replica manager calls after the log's bytes have reached the page cache.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.base.errors import (
+    FencedLeaderEpoch,
+    NotEnoughReplicas,
+    NotLeader,
+    StorageFailed,
+    UnknownLeaderEpoch,
+)
+
+if TYPE_CHECKING:
+    from barnabas.replication.purgatory import Parked
+    from barnabas.storage.log import Appended, Log
+
+NO_LEADER = -1
+
+
+class Partition:
+    """Leadership and replication state of one partition."""
+
+    __slots__ = (
+        "dirty",
+        "error",
+        "index",
+        "is_leader",
+        "isr",
+        "leader_epoch",
+        "leader_id",
+        "log",
+        "min_isr",
+        "node_id",
+        "partition_epoch",
+        "replicas",
+        "topic",
+        "topic_id",
+        "unconfirmed",
+        "waiters",
+        "write_failure",
+    )
+
+    def __init__(self, *, node_id: int, topic: str, index: int, topic_id: bytes) -> None:
+        self.node_id = node_id
+        self.topic = topic
+        self.index = index
+        self.topic_id = topic_id
+        self.log: Log | None = None
+        self.error: StorageFailed | None = None
+        """Why there is no log: its directory failed."""
+        self.leader_id = NO_LEADER
+        self.leader_epoch = -1
+        self.partition_epoch = -1
+        self.replicas: tuple[int, ...] = ()
+        self.isr: tuple[int, ...] = ()
+        self.is_leader = False
+        self.min_isr = 1
+        self.dirty = False
+        """Has batches queued that the next `ReplicaManager.write_dirty` writes."""
+        self.waiters: dict[Parked, None] = {}
+        self.unconfirmed: list[tuple[list[object], int, int]] = []
+        """Answers already encoded for appends of this loop turn: (out list, position in it, where
+        its error code stands).  Patched if the write fails; see `broker/net/produce_memo.py`."""
+        self.write_failure: StorageFailed | None = None
+        """Set while the answers of a failed write are given, see `ReplicaManager.write_dirty`."""
+
+    def __repr__(self) -> str:
+        return f"<Partition {self.topic}-{self.index} leader={self.leader_id}>"
+
+    def set_leadership(
+        self,
+        *,
+        leader_id: int,
+        leader_epoch: int,
+        partition_epoch: int,
+        replicas: tuple[int, ...],
+        isr: tuple[int, ...],
+    ) -> None:
+        """Take over what the metadata journal says.  Epochs never go back."""
+        assert leader_epoch >= self.leader_epoch, f"{self!r}: leader epoch went back"
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.partition_epoch = partition_epoch
+        self.replicas = replicas
+        self.isr = isr
+        self.is_leader = leader_id == self.node_id
+        if self.is_leader and self.log is not None:
+            self.log.start_leader_epoch(leader_epoch)
+            self.advance_high_watermark()
+
+    def leader_log(self, current_leader_epoch: int = -1) -> Log:
+        """The log, if this broker leads the partition in the epoch the client believes in."""
+        if current_leader_epoch != -1 and current_leader_epoch != self.leader_epoch:
+            if current_leader_epoch < self.leader_epoch:
+                raise FencedLeaderEpoch
+            raise UnknownLeaderEpoch
+        if not self.is_leader:
+            raise NotLeader
+        if self.log is None:
+            raise self.error or StorageFailed
+        return self.log
+
+    def append(
+        self, data: memoryview, *, acks: int, now_ms: int, zstd_allowed: bool = True
+    ) -> Appended:
+        """Queue one batch on the log.  `data` is patched in place and kept until the next write."""
+        log = self.leader_log()
+        if acks == -1 and len(self.isr) < self.min_isr:
+            raise NotEnoughReplicas(
+                f"{len(self.isr)} in-sync replicas of {self.topic}-{self.index}, "
+                f"min.insync.replicas is {self.min_isr}"
+            )
+        return log.append_as_leader(
+            data, leader_epoch=self.leader_epoch, now_ms=now_ms, zstd_allowed=zstd_allowed
+        )
+
+    def advance_high_watermark(self) -> bool:
+        """Move the high watermark to what every in-sync replica has.  True if it moved."""
+        log = self.log
+        assert log is not None
+        assert self.is_leader
+        if self.isr == (self.node_id,):
+            return log.advance_high_watermark(log.written_end_offset)
+        return False

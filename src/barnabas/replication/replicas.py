@@ -1,0 +1,224 @@
+"""All partitions of this broker: found by name and by id, created and dropped as metadata says.
+
+Loop thread only.  Appends are gathered over a loop turn; `write_dirty` writes each log once, then
+answers produces, moves high watermarks and wakes the fetches that waited for them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from barnabas.base.errors import (
+    ErrorCode,
+    NotLeader,
+    StorageFailed,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from barnabas.replication.partition import Partition
+from barnabas.replication.purgatory import Purgatory
+
+if TYPE_CHECKING:
+    from barnabas.controller.image import ClusterImage, ImageChanges, PartitionImage
+    from barnabas.storage.config import LogConfig
+    from barnabas.storage.log import Appended
+    from barnabas.storage.manager import LogManager
+
+logger = logging.getLogger("barnabas.replicas")
+
+STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR).to_bytes(2, "big")
+NO_OFFSET = (-1).to_bytes(8, "big", signed=True)
+
+
+class ReplicaManager:
+    """The partitions that this broker has a replica of."""
+
+    def __init__(
+        self, *, node_id: int, logs: LogManager, topic_config: Callable[[str], LogConfig]
+    ) -> None:
+        self.node_id = node_id
+        self.dirty: list[Partition] = []
+        self.fetches = Purgatory()
+        self.produces = Purgatory()
+        self._logs = logs
+        self._topic_config = topic_config
+        self._image: ClusterImage | None = None
+        self._by_name: dict[tuple[str, int], Partition] = {}
+        self._by_id: dict[tuple[bytes, int], Partition] = {}
+        self._after_write: list[Callable[[], None]] = []
+
+    # -- look-ups
+
+    def get(self, topic: str, index: int) -> Partition:
+        partition = self._by_name.get((topic, index))
+        if partition is None:
+            raise self._absent(topic, index)
+        return partition
+
+    def get_by_id(self, topic_id: bytes, index: int) -> Partition:
+        partition = self._by_id.get((topic_id, index))
+        if partition is None:
+            topic = self._image.topics_by_id.get(topic_id) if self._image else None
+            raise UnknownTopicId if topic is None else self._absent(topic.name, index)
+        return partition
+
+    def find(self, topic: str, index: int) -> Partition | None:
+        return self._by_name.get((topic, index))
+
+    def all(self) -> list[Partition]:
+        return list(self._by_name.values())
+
+    def _absent(self, topic: str, index: int) -> NotLeader | UnknownTopicOrPartition:
+        elsewhere = self._image is not None and self._image.partition(topic, index) is not None
+        return NotLeader() if elsewhere else UnknownTopicOrPartition()
+
+    # -- metadata
+
+    def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
+        """Follow the metadata journal: `image` is its state after `changes`."""
+        self._image = image
+        for topic_id, topic in changes.topics_deleted.items():
+            for index in range(len(topic.partitions)):
+                self._drop(topic_id, index)
+        for topic_id, index in changes.partitions:
+            found = image.topics_by_id.get(topic_id)
+            if found is not None:
+                self._update(found.name, topic_id, index, found.partitions[index])
+
+    def reconfigure(self, topic: str) -> None:
+        """The settings of a topic changed: its logs follow at once."""
+        config = self._topic_config(topic)
+        found = self._image.topics.get(topic) if self._image else None
+        for index in range(len(found.partitions) if found else 0):
+            partition = self._by_name.get((topic, index))
+            if partition is not None and partition.log is not None:
+                partition.log.reconfigure(config)
+                partition.min_isr = config.min_insync_replicas
+
+    def _update(self, topic: str, topic_id: bytes, index: int, state: PartitionImage) -> None:
+        partition = self._by_id.get((topic_id, index))
+        if self.node_id not in state.replicas:
+            if partition is not None:
+                self._drop(topic_id, index)
+            return
+        if partition is None:
+            partition = self._create(topic, topic_id, index)
+        partition.set_leadership(
+            leader_id=state.leader,
+            leader_epoch=state.leader_epoch,
+            partition_epoch=state.partition_epoch,
+            replicas=state.replicas,
+            isr=state.isr,
+        )
+        self._moved(partition)
+
+    def _create(self, topic: str, topic_id: bytes, index: int) -> Partition:
+        partition = Partition(node_id=self.node_id, topic=topic, index=index, topic_id=topic_id)
+        config = self._topic_config(topic)
+        partition.min_isr = config.min_insync_replicas
+        try:
+            partition.log = self._logs.open(topic, index, topic_id, config)
+        except StorageFailed as error:
+            logger.error("%s-%d is offline: %s", topic, index, error)
+            partition.error = error
+        self._by_name[topic, index] = partition
+        self._by_id[topic_id, index] = partition
+        return partition
+
+    def _drop(self, topic_id: bytes, index: int) -> None:
+        partition = self._by_id.pop((topic_id, index), None)
+        if partition is None:
+            return
+        if partition.dirty:  # its answers must not outlive its log
+            self.write_dirty()
+        if self._by_name.get((partition.topic, index)) is partition:
+            del self._by_name[partition.topic, index]
+        partition.is_leader = False
+        log, partition.log = partition.log, None
+        if log is not None:
+            self._logs.delete(log)
+        self._moved(partition)
+
+    def _moved(self, partition: Partition) -> None:
+        if partition.waiters:
+            self.fetches.touched(partition)
+            self.produces.touched(partition)
+
+    # -- appends
+
+    def append(
+        self,
+        partition: Partition,
+        data: memoryview,
+        *,
+        acks: int,
+        now_ms: int,
+        zstd_allowed: bool = True,
+    ) -> Appended:
+        """Queue a batch for the next `write_dirty`; until then `data` must not change."""
+        appended = partition.append(data, acks=acks, now_ms=now_ms, zstd_allowed=zstd_allowed)
+        self.mark_dirty(partition)
+        return appended
+
+    def mark_dirty(self, partition: Partition) -> None:
+        if not partition.dirty:
+            partition.dirty = True
+            self.dirty.append(partition)
+
+    def after_write(self, callback: Callable[[], None]) -> None:
+        """Call back once everything appended so far is written, or has failed to be.
+
+        A partition whose write failed has its `write_failure` set during the call.
+        """
+        self._after_write.append(callback)
+
+    def write_dirty(self) -> None:
+        """Write what was appended, answer those who wait for it, make it visible to readers."""
+        while self.dirty or self._after_write:
+            dirty, self.dirty = self.dirty, []
+            callbacks, self._after_write = self._after_write, []
+            for partition in dirty:
+                self._write(partition)
+            for callback in callbacks:
+                callback()
+            for partition in dirty:
+                if partition.write_failure is not None:
+                    partition.write_failure = None
+                elif partition.is_leader and partition.advance_high_watermark():
+                    self._moved(partition)
+
+    @staticmethod
+    def _write(partition: Partition) -> None:
+        partition.dirty = False
+        log = partition.log
+        assert log is not None, "a partition is written before it is dropped"
+        try:
+            log.write_pending()
+        except StorageFailed as failure:
+            logger.error("%s-%d: %s", partition.topic, partition.index, failure)
+            partition.write_failure = failure
+            _refuse(partition.unconfirmed)
+        partition.unconfirmed.clear()
+
+    # -- time
+
+    def next_deadline(self) -> float | None:
+        """When `expire` must be called."""
+        fetch, produce = self.fetches.next_deadline(), self.produces.next_deadline()
+        if fetch is None or produce is None:
+            return fetch if produce is None else produce
+        return min(fetch, produce)
+
+    def expire(self, now: float) -> None:
+        self.fetches.expire(now)
+        self.produces.expire(now)
+
+
+def _refuse(unconfirmed: list[tuple[list[object], int, int]]) -> None:
+    """Turn encoded success answers into KAFKA_STORAGE_ERROR: the code, then the base offset."""
+    for out, position, at in unconfirmed:
+        answer = out[position]
+        assert isinstance(answer, bytes)
+        out[position] = answer[:at] + STORAGE_ERROR + NO_OFFSET + answer[at + 10 :]
