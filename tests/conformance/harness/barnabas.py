@@ -1,0 +1,49 @@
+"""Our own broker, installed in the virtual environment that runs the tests."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.brokers import Broker
+from harness.processes import Child
+
+STARTED = re.compile(r"started\b.*?((?:\d+\.){3}\d+:\d+)")
+BIN = Path(sys.executable).parent
+
+
+class BarnabasBroker(Broker):
+    """`barnabas start` on port 0; the port comes from its own `started` line."""
+
+    name = "barnabas"
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        *,
+        ulimit_files: int | None = None,
+    ) -> None:
+        super().__init__(folder, settings)
+        self.ulimit_files = ulimit_files
+
+    def start(self) -> None:
+        command = [str(BIN / "barnabas"), "start", "--data-dir", str(self.data_dir)]
+        command += ["--listen", "127.0.0.1:0"]
+        for name, value in self.settings.items():
+            command += ["--override", f"{name}={value}"]
+        if self.ulimit_files is not None:
+            command = ["sh", "-c", f'ulimit -n {self.ulimit_files}; exec "$@"', "sh", *command]
+        log_path = self.folder / "broker.log"
+        log_path.unlink(missing_ok=True)  # the address must be this start's, not the last one's
+        self.child = Child(command, log_path=log_path, cwd=self.folder)
+        self.ready_after = self.child.wait_until(self._is_up, what="Metadata answer", seconds=60)
+
+    def _is_up(self) -> bool:
+        found = STARTED.search(self.child.log_text())
+        if found is None:
+            return False
+        self.bootstrap = found[1]
+        return self.answers()

@@ -1,0 +1,187 @@
+"""Clients that other people wrote, behind one small interface, so that one test serves them all."""
+
+from __future__ import annotations
+
+import subprocess
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.jvm import Jvm
+from harness.lines import LineProcess
+from harness.maven import digest, lock, need
+from harness.paths import CONFORMANCE
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One record, as sent or as received; `offset` is -1 until it has one."""
+
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Headers = ()
+    timestamp: int | None = None
+    partition: int = 0
+    offset: int = -1
+    timestamp_type: str = "CreateTime"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ack:
+    """Where the broker says it put a record."""
+
+    partition: int
+    offset: int
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """How to produce, in words that each client's settings are made from."""
+
+    codec: str = "none"
+    acks: str = "all"
+    idempotent: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else b64encode(value).decode()
+
+
+def _bytes(value: str | None) -> bytes | None:
+    return None if value is None else b64decode(value)
+
+
+class Client:
+    """A client library at work against one broker. Errors of the library arrive as ClientError."""
+
+    name: str
+    null_headers = True
+    """Whether it can send a header without a value."""
+
+    def __init__(self, process: LineProcess, bootstrap: str) -> None:
+        self._process = process
+        self._bootstrap = bootstrap
+
+    def ask(self, op: str, **arguments: Any) -> Any:
+        return self._process.call(op, bootstrap=self._bootstrap, **arguments)
+
+    def create_topic(self, topic: str, *, partitions: int = 1, **configs: str) -> None:
+        """Setting names with underscores for dots."""
+        dotted = {name.replace("_", "."): value for name, value in configs.items()}
+        self.ask("create_topic", topic=topic, partitions=partitions, configs=dotted)
+
+    def delete_topic(self, topic: str) -> None:
+        self.ask("delete_topic", topic=topic)
+
+    def add_partitions(self, topic: str, *, total: int) -> None:
+        self.ask("add_partitions", topic=topic, total=total)
+
+    def list_topics(self) -> list[str]:
+        topics: list[str] = self.ask("list_topics")
+        return topics
+
+    def describe_topic(self, topic: str) -> dict[str, Any]:
+        description: dict[str, Any] = self.ask("describe_topic", topic=topic)
+        return description
+
+    def describe_configs(self, kind: str, name: str) -> dict[str, dict[str, Any]]:
+        configs: dict[str, dict[str, Any]] = self.ask("describe_configs", kind=kind, name=name)
+        return configs
+
+    def alter_configs(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
+        self.ask("alter_configs", kind=kind, name=name, set=dict(configs))
+
+    def delete_records(self, topic: str, *, partition: int = 0, before: int) -> int:
+        """The log start offset afterwards."""
+        low: int = self.ask("delete_records", topic=topic, partition=partition, before=before)
+        return low
+
+    def offset(self, topic: str, at: str | int, *, partition: int = 0) -> int:
+        """`at` is earliest, latest, max_timestamp or a time in milliseconds; -1: none."""
+        found = self.ask("offset", topic=topic, partition=partition, at=str(at))
+        offset: int = found["offset"]
+        return offset
+
+    def produce(self, topic: str, records: Sequence[Record], how: How = How()) -> list[Ack]:
+        encoded = [
+            {
+                "key": _text(record.key),
+                "value": _text(record.value),
+                "headers": [[name, _text(value)] for name, value in record.headers],
+                "timestamp": record.timestamp,
+                "partition": record.partition,
+            }
+            for record in records
+        ]
+        answers = self.ask("produce", topic=topic, records=encoded, **self._how(how))
+        return [Ack(**answer) for answer in answers]
+
+    def _how(self, how: How) -> dict[str, Any]:
+        return {"codec": how.codec, "acks": how.acks, "idempotent": how.idempotent}
+
+    def consume(
+        self, topic: str, *, count: int, start: str | int = "beginning", partition: int = 0
+    ) -> list[Record]:
+        """`start` is `beginning`, an offset, or `time:<ms>`. Never asks for a consumer group."""
+        answers = self.ask(
+            "consume", topic=topic, partition=partition, count=count, **{"from": str(start)}
+        )
+        return [
+            Record(
+                key=_bytes(answer["key"]),
+                value=_bytes(answer["value"]),
+                headers=tuple((name, _bytes(value)) for name, value in answer["headers"]),
+                timestamp=answer["timestamp"],
+                timestamp_type=answer["timestamp_type"],
+                partition=answer["partition"],
+                offset=answer["offset"],
+            )
+            for answer in answers
+        ]
+
+
+class JavaClient(Client):
+    """Apache Kafka's own client, from Maven."""
+
+    name = "java"
+
+    def __init__(self, process: Jvm, bootstrap: str) -> None:
+        super().__init__(process, bootstrap)
+
+    def _how(self, how: How) -> dict[str, Any]:
+        properties = {
+            "compression.type": how.codec,
+            "acks": how.acks,
+            "enable.idempotence": str(how.idempotent).lower(),
+            "max.request.size": "1048576",
+            "linger.ms": "20",
+            **how.properties,
+        }
+        return {"properties": properties}
+
+
+class NodeClient(Client):
+    """kafkajs, from npm."""
+
+    name = "kafkajs"
+    null_headers = False
+
+
+def start_node(log_path: Path) -> LineProcess:
+    """The program behind NodeClient; its packages are fetched when they are not there yet."""
+    folder = CONFORMANCE / "node"
+    installed = (
+        folder / "node_modules" / f".installed-{digest((folder / 'package.json').read_bytes())}"
+    )
+    with lock("npm"):
+        if not installed.exists():
+            command = [need("npm"), "install", "--no-audit", "--no-fund", "--loglevel=error"]
+            subprocess.run(command, cwd=folder, check=True, capture_output=True)
+            installed.touch()
+    return LineProcess([need("node"), str(folder / "line.js")], log_path)
