@@ -60,6 +60,7 @@ __all__ = [
     "build_batch",
     "check_framing",
     "crc_is_valid",
+    "decode_body",
     "decode_records",
     "encode_batch",
     "encode_record",
@@ -106,13 +107,13 @@ def decode_records(
         header = read_header(batch)
     if header.magic != MAGIC:
         raise UnsupportedForMessageFormat(f"Records of format {header.magic} cannot be read.")
-    return _decode(record_body(batch, header, max_size=max_size), 0, header)
+    return decode_body(record_body(batch, header, max_size=max_size), header)
 
 
-def _decode(  # noqa: PLR0912 (a call per number would halve its speed)
-    data: bytes, pos: int, header: BatchHeader
+def decode_body(  # noqa: PLR0912 (a call per number would halve its speed)
+    data: bytes, header: BatchHeader
 ) -> Iterator[Record]:
-    """Generator behind `decode_records`.
+    """The records in what `record_body` gave for the batch of `header`.
 
     Short varints are read inline.  Lengths need no check of their own: none is negative and each
     only moves `pos` forward, so a wrong one ends beyond the data (IndexError) or makes the record
@@ -123,6 +124,7 @@ def _decode(  # noqa: PLR0912 (a call per number would halve its speed)
     append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME else None
     base_sequence = header.base_sequence
     new = _new_tuple
+    pos = 0
     try:
         for _ in range(header.count):
             n = data[pos]

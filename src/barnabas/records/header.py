@@ -49,7 +49,7 @@ DELETE_HORIZON = 0x40
 
 MAX_SEQUENCE = 0x7FFF_FFFF
 _CRC_POSITION = 17
-_CRC_START = 21
+CRC_START = 21
 HEADER = struct.Struct(">qiibIhiqqqhii")
 assert HEADER.size == HEADER_SIZE
 _unpack = HEADER.unpack_from
@@ -176,12 +176,12 @@ def check_framing(header: BatchHeader) -> None:
 
 def batch_crc(batch: Buffer) -> int:
     """What the CRC field of `batch` (exactly one batch) ought to be."""
-    return crc32c(memoryview(batch)[_CRC_START:], 0)
+    return crc32c(memoryview(batch)[CRC_START:], 0)
 
 
 def crc_is_valid(batch: Buffer, header: BatchHeader) -> bool:
     """`batch` starts with the batch of `header`, in full."""
-    return crc32c(memoryview(batch)[_CRC_START : header.size_bytes], 0) == header.crc
+    return crc32c(memoryview(batch)[CRC_START : header.size_bytes], 0) == header.crc
 
 
 def set_offset_and_epoch(
@@ -206,5 +206,5 @@ def set_max_timestamp(
     _TIMESTAMP.pack_into(buf, pos + 35, timestamp)
     view = memoryview(buf)
     _CRC.pack_into(
-        buf, pos + _CRC_POSITION, crc32c(view[pos + _CRC_START : pos + LOG_OVERHEAD + size], 0)
+        buf, pos + _CRC_POSITION, crc32c(view[pos + CRC_START : pos + LOG_OVERHEAD + size], 0)
     )
