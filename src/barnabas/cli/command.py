@@ -1,0 +1,30 @@
+"""What a tool is to the program that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from barnabas.cli.options import Option, Parsed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One tool.  Its module has a `COMMAND`, and imports nothing heavy until `run` is called.
+
+    `run` returns the exit status.  What goes wrong it raises: `UsageError` for what was typed,
+    `ClientError` for what a broker answered or did not answer, `CommandError` for the rest.
+    """
+
+    summary: str
+    examples: Sequence[str]
+    options: Sequence[Option]
+    run: Callable[[Parsed], int]
+    words: tuple[int, int] = (0, 0)
+    notes: Sequence[str] = ()
+    failure: str = ""
+    """What stands before the line that says why the tool failed; the program's name if empty."""
+
+
+class CommandError(Exception):
+    """The tool cannot go on; one line that says why."""

@@ -1,0 +1,107 @@
+"""Options and property sources that several tools share, in the same words everywhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+
+from barnabas.cli.options import Option, Parsed, UsageError
+
+DEFAULT_BOOTSTRAP = "localhost:9092"
+
+BOOTSTRAP = Option(
+    name="bootstrap-server",
+    aliases=("broker-list",),
+    value="HOST:PORT,...",
+    help=f"Brokers to connect to first; one that answers is enough. Default: {DEFAULT_BOOTSTRAP}.",
+)
+COMMAND_CONFIG = Option(
+    name="command-config",
+    value="FILE",
+    help="Java-style properties file with settings of the client: security.protocol, sasl.*, ...",
+)
+COMMAND_PROPERTY = Option(
+    name="command-property",
+    value="KEY=VALUE",
+    many=True,
+    help="One setting of the client; wins over the file. May be repeated.",
+)
+JSON = Option(name="json", help="Print JSON, for programs to read.")
+
+
+def older(option: Option, name: str) -> Option:
+    """The spelling of an option in older notes and books."""
+    return Option(
+        name=name,
+        value=option.value,
+        many=option.many,
+        help=f"Older spelling of --{option.name}.",
+    )
+
+
+def client_properties(args: Parsed, *, files: Iterable[str], pairs: Iterable[str]) -> dict[str, str]:
+    """The client's properties: the files given by some options, then the pairs given by others.
+
+    `bootstrap.servers` is always there: what was typed wins over a file.
+    """
+    properties = collect(args, files=files, pairs=pairs)
+    typed = args.text("bootstrap-server")
+    if typed is not None:
+        properties["bootstrap.servers"] = typed
+    properties.setdefault("bootstrap.servers", DEFAULT_BOOTSTRAP)
+    check_bootstrap(properties["bootstrap.servers"])
+    return properties
+
+
+def collect(args: Parsed, *, files: Iterable[str], pairs: Iterable[str]) -> dict[str, str]:
+    """Properties from the files of some options, overridden by the pairs of others."""
+    properties: dict[str, str] = {}
+    for name in files:
+        path = args.text(name)
+        if path is not None:
+            properties |= read_file(name, path)
+    for name in pairs:
+        properties |= read_pairs(name, args.texts(name))
+    return properties
+
+
+def read_file(option: str, path: str) -> dict[str, str]:
+    from barnabas.base.properties import PropertiesError, load_properties
+
+    try:
+        loaded = load_properties(path)
+    except OSError as error:
+        raise UsageError(f"--{option}: cannot read {path}: {error.strerror}") from None
+    except PropertiesError as error:
+        raise UsageError(f"--{option}: {error}") from None
+    return {key: entry.value for key, entry in loaded.items()}
+
+
+def read_pairs(option: str, pairs: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f'--{option}: "{pair}" is not of the form key=value')
+        found[key.strip()] = value
+    return found
+
+
+def check_bootstrap(servers: str) -> None:
+    from barnabas.client.addresses import parse_servers
+
+    try:
+        parse_servers(servers)
+    except ValueError as error:
+        raise UsageError(f"--bootstrap-server: {error}") from None
+
+
+def true_or_false(properties: Mapping[str, str], key: str, *, default: bool = False) -> bool:
+    """A switch among the properties.  As in Java, every word but "true" is false."""
+    value = properties.get(key)
+    return default if value is None else value.strip().lower() == "true"
+
+
+def warn(text: str) -> None:
+    """One line on stderr, for what does not stop the tool."""
+    print(f"warning: {text}", file=sys.stderr)

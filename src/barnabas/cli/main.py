@@ -1,0 +1,187 @@
+"""Entry points: find the tool, read its command line, run it, and turn what was raised into one
+line on stderr and an exit status.
+
+0 is success and nothing else.  1: anything wrong.  130: Ctrl-C.  141: the reader of our output went
+away (`| head`), which nobody needs to be told.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from barnabas.cli.command import Command
+
+FAILED = 1
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    module: str
+    script: str
+    """Name of the script that starts it without `barnabas`, if there is one."""
+    summary: str
+
+
+TOOLS = {
+    "start": Tool("barnabas.cli.start", "", "Start a broker on this machine."),
+    "server-start": Tool(
+        "barnabas.cli.server_start", "kafka-server-start", "Start a broker from a properties file."
+    ),
+    "topics": Tool(
+        "barnabas.cli.topics", "kafka-topics", "Create, list, describe, change and delete topics."
+    ),
+    "console-producer": Tool(
+        "barnabas.cli.console_producer", "kafka-console-producer", "Send lines of text as records."
+    ),
+    "console-consumer": Tool(
+        "barnabas.cli.console_consumer", "kafka-console-consumer", "Print records as they arrive."
+    ),
+}
+
+
+def main() -> NoReturn:
+    """`barnabas <command> ...`"""
+    _exit(_barnabas(sys.argv[1:]))
+
+
+def server_start() -> NoReturn:
+    _exit(_run_script("server-start"))
+
+
+def topics() -> NoReturn:
+    _exit(_run_script("topics"))
+
+
+def console_producer() -> NoReturn:
+    _exit(_run_script("console-producer"))
+
+
+def console_consumer() -> NoReturn:
+    _exit(_run_script("console-consumer"))
+
+
+def _run_script(name: str) -> int:
+    return run_tool(TOOLS[name].script, TOOLS[name].module, sys.argv[1:])
+
+
+def _barnabas(argv: Sequence[str]) -> int:
+    name = argv[0] if argv else "help"
+    if name in ("--version", "version"):
+        return _write(f"barnabas {_version()}\n")
+    if name in ("--help", "-h", "help"):
+        if len(argv) < 2 or argv[1].startswith("-"):
+            return _write(_overview())
+        name, argv = argv[1], [argv[1], "--help"]
+    tool = TOOLS.get(name)
+    if tool is None:
+        what = "option" if name.startswith("-") else "command"
+        return _complain("barnabas", f'unknown {what} "{name}": "barnabas help" lists the commands')
+    return run_tool(f"barnabas {name}", tool.module, argv[1:])
+
+
+def run_tool(program: str, module: str, argv: Sequence[str]) -> int:
+    """Runs one tool to its end.  Never raises; all that it has to say is said when it returns."""
+    from barnabas.cli.command import CommandError
+    from barnabas.cli.options import UsageError, parse
+    from barnabas.client.errors import ClientError
+
+    command: Command = import_module(module).COMMAND
+    try:
+        args = parse(command.options, argv, words=command.words)
+        if args.has("help"):
+            return _write(_help(program, command))
+        if args.has("version"):
+            return _write(f"{_version()}\n")
+        status = command.run(args)
+        sys.stdout.flush()
+    except UsageError as error:
+        return _complain(program, f"{error} (--help shows the options)")
+    except CommandError as error:
+        return _complain(command.failure or program, str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return PIPE_CLOSED
+    except ClientError as error:
+        return _complain("" if error.before_any_answer else command.failure or program, str(error))
+    return status
+
+
+def _complain(who: str, what: str) -> int:
+    separator = "" if not who else " " if who.endswith(":") else ": "
+    print(f"{who}{separator}{what}", file=sys.stderr)
+    return FAILED
+
+
+def _write(text: str) -> int:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return PIPE_CLOSED
+    return 0
+
+
+def _exit(status: int) -> NoReturn:
+    """Ends the process at once: nothing that could still print a traceback runs after this."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            pass  # the reader is gone; the status says so
+    os._exit(status)
+
+
+def _version() -> str:
+    from barnabas import __version__
+
+    return __version__
+
+
+def _help(program: str, command: Command) -> str:
+    from barnabas.cli.options import help_text
+
+    return help_text(
+        program,
+        summary=command.summary,
+        examples=command.examples,
+        options=command.options,
+        notes=command.notes,
+        width=_columns(),
+    )
+
+
+def _columns() -> int:
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        columns = 100
+    return max(40, min(columns, 100))
+
+
+def _overview() -> str:
+    width = max(map(len, TOOLS))
+    lines = [
+        "Barnabas, a Kafka-compatible streaming platform.",
+        "",
+        "Usage: barnabas <command> [options]",
+        "",
+        "Commands",
+    ]
+    for name, tool in TOOLS.items():
+        also = f" (also: {tool.script})" if tool.script else ""
+        lines.append(f"  {name:<{width}}  {tool.summary}{also}")
+    lines += [
+        "",
+        '"barnabas <command> --help" shows the options of a command.',
+        '"barnabas --version" shows the version.',
+    ]
+    return "\n".join(lines) + "\n"

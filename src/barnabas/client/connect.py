@@ -1,0 +1,145 @@
+"""Clients of confluent-kafka, opened in one way: Java's properties in, one clear line when it fails.
+
+Nothing here is imported by `--help`: the library takes a tenth of a second to load.  librdkafka's own
+log lines are off unless `debug` is among the properties; what matters of them comes as `Troubles`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from barnabas.client.addresses import find_listening
+from barnabas.client.errors import BadProperty, BrokerNotReachable, BrokerSilent, ClientError
+from barnabas.client.java_properties import RENAMED, Role, translate
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+    from confluent_kafka.admin import AdminClient
+
+REACH_TIMEOUT_S = 3.0
+ANSWER_TIMEOUT_S = 5.0
+
+Warn = Callable[[str], None]
+Client = TypeVar("Client")
+
+_UNKNOWN = re.compile(r'No such configuration property: "(.*)"')
+
+
+@dataclass(slots=True)
+class Troubles:
+    """What librdkafka reports beside the calls: filled while a client is polled."""
+
+    servers: str
+    warn: Warn
+    fatal: ClientError | None = None
+    """Set when going on cannot help, such as after a wrong password."""
+    told: set[str] = field(default_factory=set)
+
+    def __call__(self, error: KafkaError) -> None:
+        name = error.name()
+        if name in ("_AUTHENTICATION", "_SSL", "_FATAL") or error.fatal():
+            self.fatal = ClientError(f"{self.servers}: {_tidy(error.str())}")
+        elif name == "_ALL_BROKERS_DOWN" and name not in self.told:
+            self.told.add(name)
+            self.warn(f"connection to {self.servers} lost: trying again")
+
+    def check(self) -> None:
+        if self.fatal is not None:
+            raise self.fatal
+
+
+def open_admin(properties: Mapping[str, str], warn: Warn) -> tuple[AdminClient, Troubles]:
+    from confluent_kafka.admin import AdminClient
+
+    return _open(AdminClient, Role.ADMIN, properties, {}, warn)
+
+
+def open_producer(
+    properties: Mapping[str, str], defaults: Mapping[str, str], warn: Warn
+) -> tuple[Producer, Troubles]:
+    """`defaults` are librdkafka's own properties, for what the Java ones leave open."""
+    from confluent_kafka import Producer
+
+    return _open(Producer, Role.PRODUCER, properties, defaults, warn)
+
+
+def open_consumer(
+    properties: Mapping[str, str], defaults: Mapping[str, str], warn: Warn
+) -> tuple[Consumer, Troubles]:
+    """`defaults` are librdkafka's own properties, for what the Java ones leave open."""
+    from confluent_kafka import Consumer
+
+    return _open(Consumer, Role.CONSUMER, properties, defaults, warn)
+
+
+def no_answer(error: KafkaException, servers: str, troubles: Troubles) -> ClientError:
+    """Why a call did not get its answer: the trouble behind it if one is known."""
+    if troubles.fatal is not None:
+        return troubles.fatal
+    kafka_error: KafkaError = error.args[0]
+    if kafka_error.name() in ("_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_RESOLVE"):
+        return BrokerSilent(servers, ANSWER_TIMEOUT_S)
+    return ClientError(_tidy(kafka_error.str()))
+
+
+def _open(
+    factory: Callable[[dict[str, Any]], Client],
+    role: Role,
+    properties: Mapping[str, str],
+    defaults: Mapping[str, str],
+    warn: Warn,
+) -> tuple[Client, Troubles]:
+    translated = translate(properties, role)
+    servers = translated.config["bootstrap.servers"]
+    for text in translated.warnings:
+        warn(text)
+    config = dict(defaults) | translated.config
+    if "debug" not in config:
+        config.setdefault("log_level", "0")
+    troubles = Troubles(servers, warn)
+    client = _create(factory, config, troubles)
+    if find_listening(servers, timeout_s=REACH_TIMEOUT_S) is None:
+        raise BrokerNotReachable(servers)
+    return client, troubles
+
+
+def _create(
+    factory: Callable[[dict[str, Any]], Client], config: dict[str, str], troubles: Troubles
+) -> Client:
+    """librdkafka is asked what it knows, not second-guessed: what it does not know is left out."""
+    from confluent_kafka import KafkaException
+
+    while True:
+        try:
+            return factory({**config, "error_cb": troubles})
+        except KafkaException as error:
+            text = error.args[0].str()
+            unknown = _UNKNOWN.search(text)
+            if unknown is None or unknown[1] not in config:
+                raise BadProperty(_bad_property(factory, config) or _tidy(text)) from None
+            troubles.warn(f"client property {unknown[1]} is not known here and is ignored")
+            del config[unknown[1]]
+
+
+def _bad_property(
+    factory: Callable[[dict[str, Any]], Client], config: Mapping[str, str]
+) -> str | None:
+    """The property whose value is refused, by the name it was given (librdkafka has aliases)."""
+    from confluent_kafka import KafkaException
+
+    java_names = {new: old for old, new in RENAMED.items()}
+    for name, value in config.items():
+        try:
+            factory({"group.id": "-", "log_level": "0", name: value})
+        except KafkaException as error:
+            if "Invalid value" in error.args[0].str():
+                return f'client property {java_names.get(name, name)}: "{value}" is not a valid value'
+    return None
+
+
+def _tidy(text: str) -> str:
+    """librdkafka's text without the address and the state that it puts around it."""
+    return re.sub(r"\s*\(after \d+ms in state [A-Z_0-9]+(, .*)?\)$", "", text)

@@ -1,0 +1,57 @@
+"""What a tool can be told about a broker, as one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+
+class ClientError(Exception):
+    """A broker, or the way to it, said no.  The text is a line for people."""
+
+    before_any_answer: ClassVar[bool] = False
+    """Whether no broker was ever heard: the text then says all, whatever was to be done."""
+
+
+class BrokerNotReachable(ClientError):
+    """Nobody listens at any of the addresses."""
+
+    before_any_answer: ClassVar[bool] = True
+
+    def __init__(self, servers: str) -> None:
+        super().__init__(
+            f"broker not reachable at {servers}: is it running? "
+            'Start one with "barnabas start".'
+        )
+
+
+class BrokerSilent(ClientError):
+    """Somebody listens, but does not answer as a broker would."""
+
+    before_any_answer: ClassVar[bool] = True
+
+    def __init__(self, servers: str, timeout_s: float) -> None:
+        super().__init__(
+            f"no answer from {servers} within {timeout_s:g} s: "
+            "is it a Kafka listener, and does security.protocol fit it?"
+        )
+
+
+class BadProperty(ClientError):
+    """A client property that cannot be used; the text names it."""
+
+
+class Refused(ClientError):
+    """The broker answered with an error."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(text)
+        self.name = name
+        """Of the error code, such as TOPIC_ALREADY_EXISTS."""
+
+
+def refused(error: KafkaError) -> Refused:
+    """From the library's error: the broker's own words where it gave some."""
+    return Refused(error.name(), error.str())

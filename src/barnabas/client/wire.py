@@ -1,0 +1,112 @@
+"""One blocking connection that speaks our own codec, for requests that librdkafka has no call for.
+
+Plain text only: a listener with TLS or SASL is left to librdkafka, and a tool does without what
+only this connection could tell it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from types import TracebackType
+from typing import TypeVar
+
+from barnabas.client.addresses import parse_servers
+from barnabas.client.errors import BrokerNotReachable, ClientError
+from barnabas.protocol.apis import APIS, ApiKey
+from barnabas.protocol.errors import DecodeError
+from barnabas.protocol.framing import FrameReader, read_response_header, request_frame
+from barnabas.protocol.message import Message
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+CLIENT_ID = "barnabas"
+RECEIVE_BYTES = 64 * 1024
+
+Response = TypeVar("Response", bound=Message)
+
+
+class Connection:
+    """To one broker; one request at a time, from one thread.
+
+    A request goes out in the highest version that both sides know.  After a `ClientError` the
+    connection is of no further use.
+    """
+
+    def __init__(self, host: str, port: int, *, timeout_s: float) -> None:
+        self._address = f"{host}:{port}"
+        self._ids = itertools.count(1)
+        self._frames = FrameReader()
+        try:
+            self._socket = socket.create_connection((host, port), timeout=timeout_s)
+        except OSError:
+            raise BrokerNotReachable(self._address) from None
+        self._versions: dict[int, tuple[int, int]] | None = None
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def version_of(self, key: ApiKey) -> int | None:
+        """The version that a request of this API would go out in; None if the broker has it not."""
+        low, high = self._broker_versions().get(key, (0, -1))
+        api = APIS[key]
+        version = min(high, api.max_version)
+        return version if version >= max(low, api.min_version) else None
+
+    def call(self, request: Message, answer: type[Response]) -> Response:
+        """Sends a request and waits for its answer."""
+        key = request.api_key
+        assert key == answer.api_key, f"{answer} does not answer {request}"
+        version = self.version_of(ApiKey(key))
+        if version is None:
+            raise ClientError(f"{self._address} does not know {ApiKey(key).name}")
+        return self._exchange(request, answer, version)
+
+    def _broker_versions(self) -> dict[int, tuple[int, int]]:
+        if self._versions is None:
+            answer = self._exchange(ApiVersionsRequest(), ApiVersionsResponse, 0)
+            self._versions = {
+                each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
+            }
+        return self._versions
+
+    def _exchange(self, request: Message, answer: type[Response], version: int) -> Response:
+        api = APIS[request.api_key]
+        correlation_id = next(self._ids)
+        try:
+            self._socket.sendall(request_frame(request, api, version, correlation_id, CLIENT_ID))
+            payload = self._receive()
+            answered, pos = read_response_header(payload, api, version)
+            if answered != correlation_id:
+                raise DecodeError(f"the answer to {answered}, not to {correlation_id}")
+            return answer.decode(payload, version, pos)
+        except (OSError, DecodeError) as error:
+            raise ClientError(f"{self._address}: no answer to {api.name}: {error}") from None
+
+    def _receive(self) -> bytes:
+        while True:
+            data = self._socket.recv(RECEIVE_BYTES)
+            if not data:
+                raise ConnectionError("connection closed by the broker")
+            for payload in self._frames.feed(data):
+                return payload
+
+
+def connect_any(servers: str, *, timeout_s: float) -> Connection:
+    """To the first broker of a bootstrap list that accepts a connection."""
+    for host, port in parse_servers(servers):
+        try:
+            return Connection(host, port, timeout_s=timeout_s)
+        except BrokerNotReachable:
+            continue  # the next one; that all failed is said below
+    raise BrokerNotReachable(servers)
