@@ -114,6 +114,7 @@ class Api:
     __slots__ = (
         "_request",
         "_response",
+        "advertised",
         "flexible_since",
         "key",
         "listeners",
@@ -124,14 +125,20 @@ class Api:
         "versions",
     )
 
-    def __init__(self, row: "Row", *, latest_is_unstable: bool) -> None:
-        self.name, key, self.min_version, self.max_version, self.flexible_since, listeners = row
+    def __init__(self, row: "Row") -> None:
+        self.name, key, self.max_version, stable, self.flexible_since, self.listeners = row
         self.key = ApiKey(key)
-        self.listeners = listeners
-        self.versions = range(self.min_version, self.max_version + 1)
+        self.min_version = 0
+        self.versions = range(self.max_version + 1)
         """What can be read and written."""
-        self.stable = range(self.min_version, self.max_version + (not latest_is_unstable))
-        """What is advertised unless unstable versions are asked for; may be empty."""
+        self.stable = range(stable[0], stable[1] + 1)
+        """What a Kafka 4.0 broker answers unless unstable versions are asked for; may be empty."""
+        self.advertised = self.versions if self.key == ApiKey.PRODUCE else self.stable
+        """What it tells clients that it answers.
+
+        Produce is announced from version 0 on, though the oldest ones are refused: librdkafka takes
+        them as the sign that it may compress.
+        """
         self._request: type[Message] | None = None
         self._response: type[Message] | None = None
 
@@ -168,113 +175,97 @@ class Api:
         return 1 if version >= self.flexible_since and self.key != ApiKey.API_VERSIONS else 0
 
 
-Row: TypeAlias = tuple[str, int, int, int, int, frozenset[str]]
-UNSTABLE = frozenset(
-    {
-        ApiKey.END_TXN,
-        ApiKey.CONSUMER_GROUP_HEARTBEAT,
-        ApiKey.SHARE_GROUP_HEARTBEAT,
-        ApiKey.SHARE_GROUP_DESCRIBE,
-        ApiKey.SHARE_FETCH,
-        ApiKey.SHARE_ACKNOWLEDGE,
-        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
-        ApiKey.READ_SHARE_GROUP_STATE,
-        ApiKey.WRITE_SHARE_GROUP_STATE,
-        ApiKey.DELETE_SHARE_GROUP_STATE,
-        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
-    }
-)
-"""APIs whose highest version may still change."""
+Row: TypeAlias = tuple[str, int, int, tuple[int, int], int, frozenset[str]]
 
 _TABLE: tuple[Row, ...] = (
-    # name, key, lowest and highest version, first flexible version, listeners
-    ("Produce", 0, 0, 11, 9, BROKER),
-    ("Fetch", 1, 0, 17, 12, BOTH),
-    ("ListOffsets", 2, 0, 10, 6, BROKER),
-    ("Metadata", 3, 0, 12, 9, BROKER),
-    ("OffsetCommit", 8, 0, 9, 8, BROKER),
-    ("OffsetFetch", 9, 0, 9, 6, BROKER),
-    ("FindCoordinator", 10, 0, 6, 3, BROKER),
-    ("JoinGroup", 11, 0, 9, 6, BROKER),
-    ("Heartbeat", 12, 0, 4, 4, BROKER),
-    ("LeaveGroup", 13, 0, 5, 4, BROKER),
-    ("SyncGroup", 14, 0, 5, 4, BROKER),
-    ("DescribeGroups", 15, 0, 5, 5, BROKER),
-    ("ListGroups", 16, 0, 5, 3, BROKER),
-    ("SaslHandshake", 17, 0, 1, NEVER, BOTH),
-    ("ApiVersions", 18, 0, 4, 3, BOTH),
-    ("CreateTopics", 19, 0, 7, 5, BOTH),
-    ("DeleteTopics", 20, 0, 6, 4, BOTH),
-    ("DeleteRecords", 21, 0, 2, 2, BROKER),
-    ("InitProducerId", 22, 0, 5, 2, BROKER),
-    ("OffsetForLeaderEpoch", 23, 0, 4, 4, BROKER),
-    ("AddPartitionsToTxn", 24, 0, 5, 3, BROKER),
-    ("AddOffsetsToTxn", 25, 0, 4, 3, BROKER),
-    ("EndTxn", 26, 0, 5, 3, BROKER),
-    ("WriteTxnMarkers", 27, 0, 1, 1, BROKER),
-    ("TxnOffsetCommit", 28, 0, 4, 3, BROKER),
-    ("DescribeAcls", 29, 0, 3, 2, BOTH),
-    ("CreateAcls", 30, 0, 3, 2, BOTH),
-    ("DeleteAcls", 31, 0, 3, 2, BOTH),
-    ("DescribeConfigs", 32, 0, 4, 4, BOTH),
-    ("AlterConfigs", 33, 0, 2, 2, BOTH),
-    ("AlterReplicaLogDirs", 34, 0, 2, 2, BROKER),
-    ("DescribeLogDirs", 35, 0, 4, 2, BROKER),
-    ("SaslAuthenticate", 36, 0, 2, 2, BOTH),
-    ("CreatePartitions", 37, 0, 3, 2, BOTH),
-    ("CreateDelegationToken", 38, 0, 3, 2, BOTH),
-    ("RenewDelegationToken", 39, 0, 2, 2, BOTH),
-    ("ExpireDelegationToken", 40, 0, 2, 2, BOTH),
-    ("DescribeDelegationToken", 41, 0, 3, 2, BOTH),
-    ("DeleteGroups", 42, 0, 2, 2, BROKER),
-    ("ElectLeaders", 43, 0, 2, 2, BOTH),
-    ("IncrementalAlterConfigs", 44, 0, 1, 1, BOTH),
-    ("AlterPartitionReassignments", 45, 0, 0, 0, BOTH),
-    ("ListPartitionReassignments", 46, 0, 0, 0, BOTH),
-    ("OffsetDelete", 47, 0, 0, NEVER, BROKER),
-    ("DescribeClientQuotas", 48, 0, 1, 1, BROKER),
-    ("AlterClientQuotas", 49, 0, 1, 1, BOTH),
-    ("DescribeUserScramCredentials", 50, 0, 0, 0, BOTH),
-    ("AlterUserScramCredentials", 51, 0, 0, 0, BOTH),
-    ("Vote", 52, 0, 1, 0, CONTROLLER),
-    ("BeginQuorumEpoch", 53, 0, 1, 1, CONTROLLER),
-    ("EndQuorumEpoch", 54, 0, 1, 1, CONTROLLER),
-    ("DescribeQuorum", 55, 0, 2, 0, BOTH),
-    ("AlterPartition", 56, 0, 3, 0, CONTROLLER),
-    ("UpdateFeatures", 57, 0, 2, 0, BOTH),
-    ("Envelope", 58, 0, 0, 0, CONTROLLER),
-    ("FetchSnapshot", 59, 0, 1, 0, CONTROLLER),
-    ("DescribeCluster", 60, 0, 1, 0, BOTH),
-    ("DescribeProducers", 61, 0, 0, 0, BROKER),
-    ("BrokerRegistration", 62, 0, 4, 0, CONTROLLER),
-    ("BrokerHeartbeat", 63, 0, 1, 0, CONTROLLER),
-    ("UnregisterBroker", 64, 0, 0, 0, BOTH),
-    ("DescribeTransactions", 65, 0, 0, 0, BROKER),
-    ("ListTransactions", 66, 0, 1, 0, BROKER),
-    ("AllocateProducerIds", 67, 0, 0, 0, CONTROLLER),
-    ("ConsumerGroupHeartbeat", 68, 0, 1, 0, BROKER),
-    ("ConsumerGroupDescribe", 69, 0, 0, 0, BROKER),
-    ("ControllerRegistration", 70, 0, 0, 0, CONTROLLER),
-    ("GetTelemetrySubscriptions", 71, 0, 0, 0, BROKER),
-    ("PushTelemetry", 72, 0, 0, 0, BROKER),
-    ("AssignReplicasToDirs", 73, 0, 0, 0, CONTROLLER),
-    ("ListClientMetricsResources", 74, 0, 0, 0, BROKER),
-    ("DescribeTopicPartitions", 75, 0, 0, 0, BROKER),
-    ("ShareGroupHeartbeat", 76, 0, 0, 0, BROKER),
-    ("ShareGroupDescribe", 77, 0, 0, 0, BROKER),
-    ("ShareFetch", 78, 0, 0, 0, BROKER),
-    ("ShareAcknowledge", 79, 0, 0, 0, BROKER),
-    ("AddRaftVoter", 80, 0, 0, 0, BOTH),
-    ("RemoveRaftVoter", 81, 0, 0, 0, BOTH),
-    ("UpdateRaftVoter", 82, 0, 0, 0, CONTROLLER),
-    ("InitializeShareGroupState", 83, 0, 0, 0, BROKER),
-    ("ReadShareGroupState", 84, 0, 0, 0, BROKER),
-    ("WriteShareGroupState", 85, 0, 0, 0, BROKER),
-    ("DeleteShareGroupState", 86, 0, 0, 0, BROKER),
-    ("ReadShareGroupStateSummary", 87, 0, 0, 0, BROKER),
+    # name, key, highest version, stable versions, first flexible version, listeners
+    ("Produce", 0, 12, (3, 12), 9, BROKER),
+    ("Fetch", 1, 17, (4, 17), 12, BOTH),
+    ("ListOffsets", 2, 10, (1, 10), 6, BROKER),
+    ("Metadata", 3, 13, (0, 13), 9, BROKER),
+    ("OffsetCommit", 8, 9, (2, 9), 8, BROKER),
+    ("OffsetFetch", 9, 9, (1, 9), 6, BROKER),
+    ("FindCoordinator", 10, 6, (0, 6), 3, BROKER),
+    ("JoinGroup", 11, 9, (0, 9), 6, BROKER),
+    ("Heartbeat", 12, 4, (0, 4), 4, BROKER),
+    ("LeaveGroup", 13, 5, (0, 5), 4, BROKER),
+    ("SyncGroup", 14, 5, (0, 5), 4, BROKER),
+    ("DescribeGroups", 15, 6, (0, 6), 5, BROKER),
+    ("ListGroups", 16, 5, (0, 5), 3, BROKER),
+    ("SaslHandshake", 17, 1, (0, 1), NEVER, BOTH),
+    ("ApiVersions", 18, 4, (0, 4), 3, BOTH),
+    ("CreateTopics", 19, 7, (2, 7), 5, BOTH),
+    ("DeleteTopics", 20, 6, (1, 6), 4, BOTH),
+    ("DeleteRecords", 21, 2, (0, 2), 2, BROKER),
+    ("InitProducerId", 22, 5, (0, 5), 2, BROKER),
+    ("OffsetForLeaderEpoch", 23, 4, (2, 4), 4, BROKER),
+    ("AddPartitionsToTxn", 24, 5, (0, 5), 3, BROKER),
+    ("AddOffsetsToTxn", 25, 4, (0, 4), 3, BROKER),
+    ("EndTxn", 26, 5, (0, 5), 3, BROKER),
+    ("WriteTxnMarkers", 27, 1, (1, 1), 1, BROKER),
+    ("TxnOffsetCommit", 28, 5, (0, 5), 3, BROKER),
+    ("DescribeAcls", 29, 3, (1, 3), 2, BOTH),
+    ("CreateAcls", 30, 3, (1, 3), 2, BOTH),
+    ("DeleteAcls", 31, 3, (1, 3), 2, BOTH),
+    ("DescribeConfigs", 32, 4, (1, 4), 4, BOTH),
+    ("AlterConfigs", 33, 2, (0, 2), 2, BOTH),
+    ("AlterReplicaLogDirs", 34, 2, (1, 2), 2, BROKER),
+    ("DescribeLogDirs", 35, 4, (1, 4), 2, BROKER),
+    ("SaslAuthenticate", 36, 2, (0, 2), 2, BOTH),
+    ("CreatePartitions", 37, 3, (0, 3), 2, BOTH),
+    ("CreateDelegationToken", 38, 3, (1, 3), 2, BOTH),
+    ("RenewDelegationToken", 39, 2, (1, 2), 2, BOTH),
+    ("ExpireDelegationToken", 40, 2, (1, 2), 2, BOTH),
+    ("DescribeDelegationToken", 41, 3, (1, 3), 2, BOTH),
+    ("DeleteGroups", 42, 2, (0, 2), 2, BROKER),
+    ("ElectLeaders", 43, 2, (0, 2), 2, BOTH),
+    ("IncrementalAlterConfigs", 44, 1, (0, 1), 1, BOTH),
+    ("AlterPartitionReassignments", 45, 0, (0, 0), 0, BOTH),
+    ("ListPartitionReassignments", 46, 0, (0, 0), 0, BOTH),
+    ("OffsetDelete", 47, 0, (0, 0), NEVER, BROKER),
+    ("DescribeClientQuotas", 48, 1, (0, 1), 1, BROKER),
+    ("AlterClientQuotas", 49, 1, (0, 1), 1, BOTH),
+    ("DescribeUserScramCredentials", 50, 0, (0, 0), 0, BOTH),
+    ("AlterUserScramCredentials", 51, 0, (0, 0), 0, BOTH),
+    ("Vote", 52, 2, (0, 2), 0, CONTROLLER),
+    ("BeginQuorumEpoch", 53, 1, (0, 1), 1, CONTROLLER),
+    ("EndQuorumEpoch", 54, 1, (0, 1), 1, CONTROLLER),
+    ("DescribeQuorum", 55, 2, (0, 2), 0, BOTH),
+    ("AlterPartition", 56, 3, (2, 3), 0, CONTROLLER),
+    ("UpdateFeatures", 57, 2, (0, 2), 0, BOTH),
+    ("Envelope", 58, 0, (0, 0), 0, CONTROLLER),
+    ("FetchSnapshot", 59, 1, (0, 1), 0, CONTROLLER),
+    ("DescribeCluster", 60, 2, (0, 2), 0, BOTH),
+    ("DescribeProducers", 61, 0, (0, 0), 0, BROKER),
+    ("BrokerRegistration", 62, 4, (0, 4), 0, CONTROLLER),
+    ("BrokerHeartbeat", 63, 1, (0, 1), 0, CONTROLLER),
+    ("UnregisterBroker", 64, 0, (0, 0), 0, BOTH),
+    ("DescribeTransactions", 65, 0, (0, 0), 0, BROKER),
+    ("ListTransactions", 66, 1, (0, 1), 0, BROKER),
+    ("AllocateProducerIds", 67, 0, (0, 0), 0, CONTROLLER),
+    ("ConsumerGroupHeartbeat", 68, 1, (0, 1), 0, BROKER),
+    ("ConsumerGroupDescribe", 69, 1, (0, 1), 0, BROKER),
+    ("ControllerRegistration", 70, 0, (0, 0), 0, CONTROLLER),
+    ("GetTelemetrySubscriptions", 71, 0, (0, 0), 0, BROKER),
+    ("PushTelemetry", 72, 0, (0, 0), 0, BROKER),
+    ("AssignReplicasToDirs", 73, 0, (0, 0), 0, CONTROLLER),
+    ("ListClientMetricsResources", 74, 0, (0, 0), 0, BROKER),
+    ("DescribeTopicPartitions", 75, 0, (0, 0), 0, BROKER),
+    ("ShareGroupHeartbeat", 76, 0, (0, -1), 0, BROKER),
+    ("ShareGroupDescribe", 77, 0, (0, -1), 0, BROKER),
+    ("ShareFetch", 78, 0, (0, -1), 0, BROKER),
+    ("ShareAcknowledge", 79, 0, (0, -1), 0, BROKER),
+    ("AddRaftVoter", 80, 0, (0, 0), 0, BOTH),
+    ("RemoveRaftVoter", 81, 0, (0, 0), 0, BOTH),
+    ("UpdateRaftVoter", 82, 0, (0, 0), 0, CONTROLLER),
+    ("InitializeShareGroupState", 83, 0, (0, -1), 0, BROKER),
+    ("ReadShareGroupState", 84, 0, (0, -1), 0, BROKER),
+    ("WriteShareGroupState", 85, 0, (0, -1), 0, BROKER),
+    ("DeleteShareGroupState", 86, 0, (0, -1), 0, BROKER),
+    ("ReadShareGroupStateSummary", 87, 0, (0, -1), 0, BROKER),
 )
 
-APIS: dict[int, Api] = {row[1]: Api(row, latest_is_unstable=row[1] in UNSTABLE) for row in _TABLE}
+APIS: dict[int, Api] = {row[1]: Api(row) for row in _TABLE}
 """Every API by its key."""
 
 

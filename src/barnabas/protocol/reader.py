@@ -163,7 +163,7 @@ class _ReaderCompiler:
             case Array(element):
                 self.array(element, field, target, nullable=nullable)
             case Nested(cls) if nullable:
-                self.nullable_structure(cls, field, target)
+                self.nullable_structure(cls, target, tagged=field.tag is not None)
             case Nested(cls):
                 var = self.structure(cls)
                 self.source.emit(f"{target} = {var}")
@@ -258,13 +258,13 @@ class _ReaderCompiler:
             self.flush()
             source.emit(f"{add}({item})")
 
-    def nullable_structure(self, cls: type[Struct], field: Field, target: str) -> None:
-        """One byte says whether the structure is there: -1 if not."""
+    def nullable_structure(self, cls: type[Struct], target: str, *, tagged: bool) -> None:
+        """One byte says whether the structure is there: -1 if not, but 0 in a tagged field."""
         source = self.source
         mark = source.name("n")
         self.fixed("b", 1, mark)
         self.flush()
-        with source.block(f"if {mark} < 0:"):
+        with source.block(f"if {mark} == 0:" if tagged else f"if {mark} < 0:"):
             source.emit(f"{target} = None")
         with source.block("else:"):
             var = self.structure(cls)

@@ -138,6 +138,8 @@ class _WriterCompiler:
                 assert issubclass(cls, Struct)
                 inner = fields_of(cls)
                 tests = [f"({self.is_default(f'{value}.{f.name}', f)})" for f in inner]
+                if field.nullable_since is not None:
+                    tests.insert(0, f"{value} is not None")
                 return " and ".join(tests)
             case list():
                 return f"{value} == []" if field.nullable_since is not None else f"not {value}"
@@ -190,7 +192,7 @@ class _WriterCompiler:
             case Array(element):
                 self.array(element, field, value, nullable=nullable)
             case Nested(cls) if nullable:
-                self.nullable_structure(cls, value)
+                self.nullable_structure(cls, value, tagged=field.tag is not None)
             case Nested(cls):
                 var = self.source.name("o")
                 self.source.emit(f"{var} = {value}")
@@ -271,13 +273,14 @@ class _WriterCompiler:
                 self.value(element, required, item)
             self.flush()
 
-    def nullable_structure(self, cls: type[Struct], value: str) -> None:
+    def nullable_structure(self, cls: type[Struct], value: str, *, tagged: bool) -> None:
+        """One byte says whether the structure is there: -1 if not, but 0 in a tagged field."""
         source = self.source
         var = source.name("o")
         source.emit(f"{var} = {value}")
         self.flush()
         with source.block(f"if {var} is None:"):
-            source.emit(f"{self.out}.append(255)")
+            source.emit(f"{self.out}.append({0 if tagged else 255})")
         with source.block("else:"):
             self.fixed("b", "1")
             self.structure(cls, var)

@@ -1,10 +1,24 @@
 """ConsumerGroupDescribe: request and response."""
 
+from typing import Annotated
+
 from barnabas.protocol.message import Message, Struct
-from barnabas.protocol.types import NO_UUID, Bool, Int16, Int32, NullableString, String, Uuid, fresh
+from barnabas.protocol.types import (
+    NO_UUID,
+    Bool,
+    Int8,
+    Int16,
+    Int32,
+    NullableString,
+    String,
+    Uuid,
+    fresh,
+    ignorable,
+    since,
+)
 
 
-class ConsumerGroupDescribeRequest(Message, api_key=69, versions="0", flexible="0+"):
+class ConsumerGroupDescribeRequest(Message, api_key=69, versions="0-1", flexible="0+"):
     group_ids: list[String] = []
     include_authorized_operations: Bool = False
 
@@ -30,6 +44,7 @@ class Member(Struct):
     subscribed_topic_regex: NullableString = None
     assignment: Assignment = fresh(Assignment)
     target_assignment: Assignment = fresh(Assignment)
+    member_type: Annotated[Int8, since(1), ignorable] = -1
 
 
 class DescribedGroup(Struct):
@@ -44,6 +59,6 @@ class DescribedGroup(Struct):
     authorized_operations: Int32 = -2147483648
 
 
-class ConsumerGroupDescribeResponse(Message, api_key=69, versions="0", flexible="0+"):
+class ConsumerGroupDescribeResponse(Message, api_key=69, versions="0-1", flexible="0+"):
     throttle_time_ms: Int32 = 0
     groups: list[DescribedGroup] = []

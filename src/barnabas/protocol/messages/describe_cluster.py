@@ -6,9 +6,10 @@ from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Bool, Int8, Int16, Int32, NullableString, String, since
 
 
-class DescribeClusterRequest(Message, api_key=60, versions="0-1", flexible="0+"):
+class DescribeClusterRequest(Message, api_key=60, versions="0-2", flexible="0+"):
     include_cluster_authorized_operations: Bool = False
     endpoint_type: Annotated[Int8, since(1)] = 1
+    include_fenced_brokers: Annotated[Bool, since(2)] = False
 
 
 class DescribeClusterBroker(Struct):
@@ -16,9 +17,10 @@ class DescribeClusterBroker(Struct):
     host: String = ""
     port: Int32 = 0
     rack: NullableString = None
+    is_fenced: Annotated[Bool, since(2)] = False
 
 
-class DescribeClusterResponse(Message, api_key=60, versions="0-1", flexible="0+"):
+class DescribeClusterResponse(Message, api_key=60, versions="0-2", flexible="0+"):
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     error_message: NullableString = None

@@ -15,7 +15,7 @@ from barnabas.protocol.types import (
 )
 
 
-class DescribeGroupsRequest(Message, api_key=15, versions="0-5", flexible="5+"):
+class DescribeGroupsRequest(Message, api_key=15, versions="0-6", flexible="5+"):
     groups: list[String] = []
     include_authorized_operations: Annotated[Bool, since(3)] = False
 
@@ -31,6 +31,7 @@ class DescribedGroupMember(Struct):
 
 class DescribedGroup(Struct):
     error_code: Int16 = 0
+    error_message: Annotated[NullableString, since(6), ignorable] = None
     group_id: String = ""
     group_state: String = ""
     protocol_type: String = ""
@@ -39,6 +40,6 @@ class DescribedGroup(Struct):
     authorized_operations: Annotated[Int32, since(3)] = -2147483648
 
 
-class DescribeGroupsResponse(Message, api_key=15, versions="0-5", flexible="5+"):
+class DescribeGroupsResponse(Message, api_key=15, versions="0-6", flexible="5+"):
     throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
     groups: list[DescribedGroup] = []

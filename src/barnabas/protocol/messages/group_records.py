@@ -12,6 +12,7 @@ from barnabas.protocol.types import (
     NullableString,
     String,
     Uuid,
+    fresh,
     ignorable,
     since,
     tag,
@@ -99,7 +100,9 @@ class ConsumerGroupMemberMetadataValue(Message, versions="0", flexible="0+"):
     subscribed_topic_regex: NullableString = ""
     rebalance_timeout_ms: Int32 = -1
     server_assignor: NullableString = ""
-    classic_member_metadata: Annotated[ClassicMemberMetadata | None, tag(0)] = None
+    classic_member_metadata: Annotated[ClassicMemberMetadata | None, tag(0)] = fresh(
+        ClassicMemberMetadata
+    )
 
 
 class ConsumerGroupMetadataKey(Message, versions="3", flexible="none"):
@@ -128,6 +131,17 @@ class TopicMetadata(Struct):
 
 class ConsumerGroupPartitionMetadataValue(Message, versions="0", flexible="0+"):
     topics: list[TopicMetadata] = []
+
+
+class ConsumerGroupRegularExpressionKey(Message, versions="16", flexible="none"):
+    group_id: String = ""
+    regular_expression: String = ""
+
+
+class ConsumerGroupRegularExpressionValue(Message, versions="0", flexible="0+"):
+    topics: list[String] = []
+    version: Int64 = 0
+    timestamp: Int64 = 0
 
 
 class ConsumerGroupTargetAssignmentMemberKey(Message, versions="7", flexible="none"):

@@ -23,7 +23,7 @@ class MetadataRequestTopic(Struct):
     name: Annotated[NullableString, nullable_since(10)] = ""
 
 
-class MetadataRequest(Message, api_key=3, versions="0-12", flexible="9+"):
+class MetadataRequest(Message, api_key=3, versions="0-13", flexible="9+"):
     topics: Annotated[list[MetadataRequestTopic] | None, nullable_since(1)] = []
     allow_auto_topic_creation: Annotated[Bool, since(4)] = True
     include_cluster_authorized_operations: Annotated[Bool, since(8), until(10)] = False
@@ -56,10 +56,11 @@ class MetadataResponseTopic(Struct):
     topic_authorized_operations: Annotated[Int32, since(8)] = -2147483648
 
 
-class MetadataResponse(Message, api_key=3, versions="0-12", flexible="9+"):
+class MetadataResponse(Message, api_key=3, versions="0-13", flexible="9+"):
     throttle_time_ms: Annotated[Int32, since(3), ignorable] = 0
     brokers: list[MetadataResponseBroker] = []
     cluster_id: Annotated[NullableString, since(2), ignorable] = None
     controller_id: Annotated[Int32, since(1), ignorable] = -1
     topics: list[MetadataResponseTopic] = []
     cluster_authorized_operations: Annotated[Int32, since(8), until(10)] = -2147483648
+    error_code: Annotated[Int16, since(13), ignorable] = 0

@@ -224,6 +224,10 @@ class RegisterControllerRecord(Message, api_key=27, versions="0", flexible="0+")
     features: list[ControllerFeature] = []
 
 
+class ClearElrRecord(Message, api_key=28, versions="0", flexible="0+"):
+    topic_name: String = ""
+
+
 METADATA_RECORDS: dict[int, type[Message]] = {
     record.api_key: record
     for record in (
@@ -252,6 +256,7 @@ METADATA_RECORDS: dict[int, type[Message]] = {
         AbortTransactionRecord,
         RemoveDelegationTokenRecord,
         RegisterControllerRecord,
+        ClearElrRecord,
     )
 }
 """The records of the metadata log by the type number that stands before each."""

@@ -27,7 +27,7 @@ class TopicProduceData(Struct):
     partition_data: list[PartitionProduceData] = []
 
 
-class ProduceRequest(Message, api_key=0, versions="0-11", flexible="9+"):
+class ProduceRequest(Message, api_key=0, versions="0-12", flexible="9+"):
     transactional_id: Annotated[NullableString, since(3)] = None
     acks: Int16 = 0
     timeout_ms: Int32 = 0
@@ -67,7 +67,7 @@ class NodeEndpoint(Struct):
     rack: NullableString = None
 
 
-class ProduceResponse(Message, api_key=0, versions="0-11", flexible="9+"):
+class ProduceResponse(Message, api_key=0, versions="0-12", flexible="9+"):
     responses: list[TopicProduceResponse] = []
     throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
     node_endpoints: Annotated[list[NodeEndpoint], since(10), tag(0)] = []

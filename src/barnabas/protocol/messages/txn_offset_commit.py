@@ -18,7 +18,7 @@ class TxnOffsetCommitRequestTopic(Struct):
     partitions: list[TxnOffsetCommitRequestPartition] = []
 
 
-class TxnOffsetCommitRequest(Message, api_key=28, versions="0-4", flexible="3+"):
+class TxnOffsetCommitRequest(Message, api_key=28, versions="0-5", flexible="3+"):
     transactional_id: String = ""
     group_id: String = ""
     producer_id: Int64 = 0
@@ -39,6 +39,6 @@ class TxnOffsetCommitResponseTopic(Struct):
     partitions: list[TxnOffsetCommitResponsePartition] = []
 
 
-class TxnOffsetCommitResponse(Message, api_key=28, versions="0-4", flexible="3+"):
+class TxnOffsetCommitResponse(Message, api_key=28, versions="0-5", flexible="3+"):
     throttle_time_ms: Int32 = 0
     topics: list[TxnOffsetCommitResponseTopic] = []

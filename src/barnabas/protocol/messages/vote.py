@@ -21,12 +21,13 @@ from barnabas.protocol.types import (
 
 class RequestPartitionData(Struct):
     partition_index: Int32 = 0
-    candidate_epoch: Int32 = 0
-    candidate_id: Int32 = 0
-    candidate_directory_id: Annotated[Uuid, since(1), ignorable] = NO_UUID
+    replica_epoch: Int32 = 0
+    replica_id: Int32 = 0
+    replica_directory_id: Annotated[Uuid, since(1), ignorable] = NO_UUID
     voter_directory_id: Annotated[Uuid, since(1), ignorable] = NO_UUID
     last_offset_epoch: Int32 = 0
     last_offset: Int64 = 0
+    pre_vote: Annotated[Bool, since(2)] = False
 
 
 class RequestTopicData(Struct):
@@ -34,7 +35,7 @@ class RequestTopicData(Struct):
     partitions: list[RequestPartitionData] = []
 
 
-class VoteRequest(Message, api_key=52, versions="0-1", flexible="0+"):
+class VoteRequest(Message, api_key=52, versions="0-2", flexible="0+"):
     cluster_id: NullableString = None
     voter_id: Annotated[Int32, since(1), ignorable] = -1
     topics: list[RequestTopicData] = []
@@ -59,7 +60,7 @@ class NodeEndpoint(Struct):
     port: Uint16 = 0
 
 
-class VoteResponse(Message, api_key=52, versions="0-1", flexible="0+"):
+class VoteResponse(Message, api_key=52, versions="0-2", flexible="0+"):
     error_code: Int16 = 0
     topics: list[ResponseTopicData] = []
     node_endpoints: Annotated[list[NodeEndpoint], since(1), tag(0)] = []
