@@ -1,0 +1,332 @@
+"""Opening a log from what is on the disk.
+
+After a clean stop the files are trusted: the end is found from the tail of the last index, all else is
+loaded when it is needed.  Otherwise every batch from the recovery point on is checked (format, CRC,
+growing offsets); the log ends before the first that is not right, and indexes, leader epochs, producer
+states and aborted transactions are made again on the way.  Missing or damaged index, snapshot and
+checkpoint files never keep a log from opening.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, crc_is_valid, read_header
+from barnabas.storage import producer_snapshot, txn_index
+from barnabas.storage.epochs import EpochCache
+from barnabas.storage.flushing import EPOCH_FILE
+from barnabas.storage.index import MAX_RELATIVE_OFFSET, OFFSET_ENTRY_BYTES
+from barnabas.storage.leftovers import finish_swaps, parse_offset
+from barnabas.storage.log import SNAPSHOT, Log
+from barnabas.storage.producer_state import NO_OFFSET, ProducerStates
+from barnabas.storage.replay import apply_batch
+from barnabas.storage.segment import INDEX, LOG, TIME_INDEX, TXN_INDEX, Segment, segment_path
+from barnabas.storage.segments import Segments
+
+if TYPE_CHECKING:
+    from barnabas.storage.config import LogConfig
+    from barnabas.storage.fs import FilePool
+    from barnabas.storage.index import IndexCache
+
+_CHUNK = 1 << 20
+_logger = logging.getLogger(__name__)
+
+
+def open_log(
+    *,
+    pool: FilePool,
+    cache: IndexCache,
+    topic: str,
+    partition: int,
+    topic_id: bytes,
+    directory: str,
+    config: LogConfig,
+    now_ms: int,
+    is_clean: bool = False,
+    recovery_point: int = 0,
+    start_offset: int = 0,
+    high_watermark: int = 0,
+    producer_expiration_ms: int = 24 * 3600 * 1000,
+) -> Log:
+    """The log in `directory`, which exists; a new log if the directory is empty.
+
+    `recovery_point`, `start_offset` and `high_watermark` are what the checkpoints say.
+    """
+    names = finish_swaps(pool, directory, pool.list_names(directory))
+    segments, is_new = _find_segments(pool, cache, directory, names, config, start_offset, now_ms)
+    snapshots = _find_snapshots(pool, directory, names, segments)
+    epochs = _load_epochs(pool, directory, names, segments)
+    producers = ProducerStates()
+    end = None if not is_clean or is_new else _trusted_end(pool, segments)
+    if is_new:
+        end = start_offset
+        producers.load([], end)
+    elif end is None:
+        recovery_point = min(recovery_point, segments.active.base_offset)
+        end = _recover(pool, segments, snapshots, epochs, producers, recovery_point)
+    else:
+        recovery_point = end
+        rebuild_producers(producers, pool, segments, snapshots, end_offset=end)
+    producers.expire(now_ms, producer_expiration_ms)
+    start_offset = max(start_offset, segments.first.base_offset)
+    epochs.cut_end(end)
+    epochs.cut_start(start_offset)
+    log = Log(
+        pool=pool,
+        cache=cache,
+        topic=topic,
+        partition=partition,
+        topic_id=topic_id,
+        directory=directory,
+        config=config,
+        segments=segments,
+        producers=producers,
+        epochs=epochs,
+        snapshots=snapshots,
+        start_offset=min(start_offset, end),
+        end_offset=end,
+        high_watermark=max(min(high_watermark, end), min(start_offset, end)),
+        recovery_point=min(recovery_point, end),
+    )
+    if start_offset > end:  # a crash lost what the checkpoint says was deleted anyhow
+        log.reset_to(start_offset, now_ms=now_ms)
+    producers.replicated_to(log.high_watermark)
+    return log
+
+
+def _find_segments(
+    pool: FilePool,
+    cache: IndexCache,
+    directory: str,
+    names: set[str],
+    config: LogConfig,
+    start_offset: int,
+    now_ms: int,
+) -> tuple[Segments, bool]:
+    """The segments, and whether there were none, so that one had to be made."""
+    found: list[Segment] = []
+    for name in sorted(name for name in names if name.endswith(LOG)):
+        base = parse_offset(name, LOG)
+        if base is None:
+            continue
+        size, modified_ms = pool.size_and_mtime_ms(f"{directory}/{name}")
+        found.append(
+            Segment(
+                pool,
+                cache,
+                directory,
+                base,
+                size_bytes=size,
+                index_interval=config.index_interval_bytes,
+                modified_ms=modified_ms,
+                has_aborted=name[: -len(LOG)] + TXN_INDEX in names,
+            )
+        )
+    bases = {segment.base_offset for segment in found}
+    for name in names:
+        for kind in (INDEX, TIME_INDEX, TXN_INDEX):
+            base = parse_offset(name, kind)
+            if base is not None and base not in bases:
+                _logger.warning("%s/%s has no log: removed.", directory, name)
+                pool.remove(f"{directory}/{name}")
+    if found:
+        return Segments(found), False
+    new = Segment.create(
+        pool,
+        cache,
+        directory,
+        start_offset,
+        index_interval=config.index_interval_bytes,
+        now_ms=now_ms,
+    )
+    return Segments([new]), True
+
+
+def _find_snapshots(
+    pool: FilePool, directory: str, names: set[str], segments: Segments
+) -> list[int]:
+    """Offsets of the snapshots; those of no segment go, but for one after the last segment."""
+    offsets = sorted(
+        offset
+        for name in names
+        if name.endswith(SNAPSHOT) and (offset := parse_offset(name, SNAPSHOT)) is not None
+    )
+    bases = {segment.base_offset for segment in segments}
+    last_base = segments.active.base_offset
+    kept = [offset for offset in offsets if offset in bases or offset == offsets[-1] > last_base]
+    for offset in offsets:
+        if offset not in kept:
+            pool.remove(segment_path(directory, offset, SNAPSHOT))
+    return kept
+
+
+def _load_epochs(pool: FilePool, directory: str, names: set[str], segments: Segments) -> EpochCache:
+    data = pool.read_bytes(f"{directory}/{EPOCH_FILE}") if EPOCH_FILE in names else None
+    epochs = None if data is None else EpochCache.decode(data)
+    if epochs is None:
+        epochs = EpochCache()
+        for segment in segments:
+            for _, header in segment.headers():
+                if header.leader_epoch > epochs.latest:
+                    epochs.assign(header.leader_epoch, header.base_offset)
+        if data is not None:
+            _logger.warning("%s/%s was damaged: built again.", directory, EPOCH_FILE)
+    return epochs
+
+
+def _trusted_end(pool: FilePool, segments: Segments) -> int | None:
+    """The end of a log that was closed cleanly; None if it does not look like that."""
+    for segment in segments:
+        if segment.is_closed or segment.size_bytes == 0:
+            continue
+        tail = pool.read_tail(segment.path(INDEX), OFFSET_ENTRY_BYTES, OFFSET_ENTRY_BYTES)
+        position = int.from_bytes(tail[4:8], "big") if tail else 0
+        if position >= segment.size_bytes:
+            position = 0
+        end, stop = segment.base_offset, 0
+        for at, header in segment.headers(position):
+            end, stop = header.next_offset, at + header.size_bytes
+        if stop != segment.size_bytes or not _aborted_are_readable(pool, segments):
+            _logger.warning("%s was not closed cleanly.", segment.file.path)
+            return None
+        return end
+    return segments.active.base_offset if _aborted_are_readable(pool, segments) else None
+
+
+def _aborted_are_readable(pool: FilePool, segments: Segments) -> bool:
+    for segment in segments:
+        if segment.has_aborted_file:
+            data = pool.read_bytes(segment.path(TXN_INDEX))
+            if data is None or txn_index.decode(data, segment.base_offset) is None:
+                return False
+    return True
+
+
+def rebuild_producers(
+    producers: ProducerStates,
+    pool: FilePool,
+    segments: Segments,
+    snapshots: list[int],
+    *,
+    end_offset: int,
+) -> None:
+    """Producer states as of `end_offset`: from the last good snapshot and the batches after it."""
+    directory = segments.first.directory
+    producers.load([], segments.first.base_offset)
+    for offset in [each for each in reversed(snapshots) if each <= end_offset]:
+        path = segment_path(directory, offset, SNAPSHOT)
+        entries = producer_snapshot.decode(pool.read_bytes(path) or b"")
+        if entries is not None:
+            producers.load(entries, offset)
+            break
+        _logger.warning("%s is damaged: removed.", path)
+        pool.remove(path)
+        snapshots.remove(offset)
+    if producers.end_offset < end_offset:
+        _replay(producers, segments, end_offset)
+    producers.commit()
+    producers.end_offset = end_offset
+
+
+def _replay(producers: ProducerStates, segments: Segments, end_offset: int) -> None:
+    start = producers.end_offset
+    for segment in segments.from_offset(start):
+        place = segment.locate(max(start, segment.base_offset), segment.file.size)
+        if place is None:
+            continue
+        for position, header in segment.headers(place[0]):
+            if header.base_offset >= end_offset:
+                return
+            if header.producer_id >= 0:
+                batch = segment.read_batch(position, header) if header.is_control else b""
+                apply_batch(producers, header, batch, None)
+
+
+def _recover(
+    pool: FilePool,
+    segments: Segments,
+    snapshots: list[int],
+    epochs: EpochCache,
+    producers: ProducerStates,
+    recovery_point: int,
+) -> int:
+    """Check everything from the recovery point on; the offset where the log ends."""
+    suspects = segments.from_offset(recovery_point)
+    rebuild_producers(producers, pool, segments, snapshots, end_offset=suspects[0].base_offset)
+    end = suspects[0].base_offset
+    for number, segment in enumerate(suspects):
+        good, end = _recover_segment(segment, epochs, producers, end)
+        if good < segment.file.size:
+            _logger.warning(
+                "%s: %d bytes after the last whole batch were cut.",
+                segment.file.path,
+                segment.file.size - good,
+            )
+            segment.file.truncate(good)
+            _remove(pool, segments, suspects[number + 1 :])
+            break
+    for segment in segments:
+        if segment.is_closed and segment.base_offset >= suspects[0].base_offset:
+            segment.close_indexes()
+        elif not segment.is_closed:
+            segment.save_aborted()
+    for offset in [each for each in snapshots if each > end]:
+        pool.remove(segment_path(segments.first.directory, offset, SNAPSHOT))
+        snapshots.remove(offset)
+    producers.commit()
+    producers.end_offset = end
+    return end
+
+
+def _remove(pool: FilePool, segments: Segments, doomed: list[Segment]) -> None:
+    if doomed:
+        segments.remove(doomed)
+    for segment in doomed:
+        _logger.warning("%s came after damaged batches: removed.", segment.file.path)
+        segment.close()
+        for path in segment.all_paths():
+            pool.remove(path)
+
+
+def _recover_segment(
+    segment: Segment, epochs: EpochCache, producers: ProducerStates, expected: int
+) -> tuple[int, int]:
+    """Check each batch and note it; (bytes that are good, offset after the last good batch)."""
+    segment.start_over()
+    file, file_size = segment.file, segment.file.size
+    expected = max(expected, segment.base_offset)
+    position = start = 0
+    window = memoryview(b"")
+    while position + HEADER_SIZE <= file_size:
+        at = position - start
+        if at + HEADER_SIZE > len(window):
+            window = memoryview(file.read(position, _CHUNK))
+            start, at = position, 0
+        header = read_header(window, at)
+        size = header.batch_length + LOG_OVERHEAD
+        if (
+            header.magic != MAGIC
+            or size < HEADER_SIZE
+            or position + size > file_size
+            or header.base_offset < expected
+            or header.last_offset_delta < 0
+            or header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
+        ):
+            break
+        if at + size > len(window):
+            window = memoryview(file.read(position, max(size, _CHUNK)))
+            start, at = position, 0
+        batch = window[at : at + size]
+        if not crc_is_valid(batch, header):
+            break
+        if header.leader_epoch > epochs.latest:
+            epochs.assign(header.leader_epoch, header.base_offset)
+        if header.producer_id >= 0:
+            apply_batch(producers, header, batch, segment)
+        segment.add(header.last_offset, size, header.max_timestamp)
+        expected = header.next_offset
+        position += size
+    producers.commit()
+    assert producers.first_unstable_offset >= NO_OFFSET
+    return position, expected

@@ -1,0 +1,60 @@
+"""What a batch that is already in the log, or comes from a leader, means for producer states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.base.errors import InvalidRecord
+from barnabas.records.batch import decode_records
+from barnabas.records.control import ControlType, control_type, end_txn_marker
+from barnabas.storage.txn_index import AbortedTransaction
+
+if TYPE_CHECKING:
+    from barnabas.records.batch import BatchHeader
+    from barnabas.storage.fs import Buffer
+    from barnabas.storage.producer_state import ProducerStates
+    from barnabas.storage.segment import Segment
+
+
+def apply_batch(
+    producers: ProducerStates, header: BatchHeader, batch: Buffer, segment: Segment | None
+) -> None:
+    """Apply one batch that has a producer id.  Nothing is refused: the leader did that.
+
+    `batch` is needed of control batches only.  Where `segment` is given, it is told of an abort.
+    """
+    entry = producers.entry_for(header.producer_id)
+    if not header.is_control:
+        producers.apply_data(
+            entry,
+            header.producer_epoch,
+            header.last_sequence,
+            header.last_offset,
+            header.last_offset_delta,
+            header.max_timestamp,
+            header.is_transactional,
+        )
+        return
+    record = next(decode_records(batch, header), None)
+    if record is None:
+        return  # compaction removed the transaction and then its marker
+    try:
+        if not control_type(record.key).ends_transaction:
+            return
+        marker = end_txn_marker(record)
+    except InvalidRecord:
+        return  # not a marker that this version knows
+    done = producers.apply_marker(
+        entry,
+        header.producer_epoch,
+        marker.coordinator_epoch,
+        header.base_offset,
+        record.timestamp,
+        is_aborted=marker.control_type is ControlType.ABORT,
+    )
+    if done is not None and done.is_aborted and segment is not None:
+        segment.add_aborted(
+            AbortedTransaction(
+                done.producer_id, done.first_offset, done.last_offset, done.last_stable_offset
+            )
+        )
