@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn: request and response."""
+"""AddPartitionsToTxn, API 24: request and response."""
 
 from typing import Annotated
 
@@ -20,6 +20,12 @@ class AddPartitionsToTxnTransaction(Struct):
 
 
 class AddPartitionsToTxnRequest(Message, api_key=24, versions="0-5", flexible="3+"):
+    """Adds partitions to an open transaction.
+
+    v3: flexible.  v4: sent by brokers, several transactions at once, to verify them (KIP-890);
+    the fields of clients are those named `v3_and_below`.  v5: TRANSACTION_ABORTABLE (KIP-890).
+    """
+
     transactions: Annotated[list[AddPartitionsToTxnTransaction], since(4)] = []
     v3_and_below_transactional_id: Annotated[String, until(3)] = ""
     v3_and_below_producer_id: Annotated[Int64, until(3)] = 0

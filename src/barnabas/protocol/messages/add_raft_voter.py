@@ -1,4 +1,4 @@
-"""AddRaftVoter: request and response."""
+"""AddRaftVoter, API 80: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import NO_UUID, Int16, Int32, NullableString, String, Uint16, Uuid
@@ -11,6 +11,8 @@ class Listener(Struct):
 
 
 class AddRaftVoterRequest(Message, api_key=80, versions="0", flexible="0+"):
+    """Adds a voter to the metadata quorum (KIP-853)."""
+
     cluster_id: NullableString = ""
     timeout_ms: Int32 = 0
     voter_id: Int32 = 0

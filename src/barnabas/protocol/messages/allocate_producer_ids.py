@@ -1,10 +1,12 @@
-"""AllocateProducerIds: request and response."""
+"""AllocateProducerIds, API 67: request and response."""
 
 from barnabas.protocol.message import Message
 from barnabas.protocol.types import Int16, Int32, Int64
 
 
 class AllocateProducerIdsRequest(Message, api_key=67, versions="0", flexible="0+"):
+    """A broker asks the controller for a block of producer ids (KIP-730)."""
+
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
 

@@ -1,4 +1,4 @@
-"""AlterClientQuotas: request and response."""
+"""AlterClientQuotas, API 49: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Bool, Float64, Int16, Int32, NullableString, String
@@ -21,6 +21,8 @@ class RequestEntryData(Struct):
 
 
 class AlterClientQuotasRequest(Message, api_key=49, versions="0-1", flexible="1+"):
+    """Sets or removes quotas (KIP-546).  v1: flexible."""
+
     entries: list[RequestEntryData] = []
     validate_only: Bool = False
 

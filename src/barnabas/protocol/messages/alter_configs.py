@@ -1,4 +1,4 @@
-"""AlterConfigs: request and response."""
+"""AlterConfigs, API 33: request and response."""
 
 from typing import Annotated
 
@@ -18,6 +18,8 @@ class AlterConfigsResource(Struct):
 
 
 class AlterConfigsRequest(Message, api_key=33, versions="0-2", flexible="2+"):
+    """Replaces all settings of a resource.  IncrementalAlterConfigs changes single ones."""
+
     resources: list[AlterConfigsResource] = []
     validate_only: Bool = False
 

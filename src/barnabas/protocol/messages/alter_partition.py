@@ -1,4 +1,4 @@
-"""AlterPartition: request and response."""
+"""AlterPartition, API 56: request and response."""
 
 from typing import Annotated
 
@@ -38,6 +38,11 @@ class RequestTopicData(Struct):
 
 
 class AlterPartitionRequest(Message, api_key=56, versions="0-3", flexible="0+"):
+    """A leader asks the controller to change the in-sync replicas (KIP-497).
+
+    v1: recovery state (KIP-704).  v2: topic ids.  v3: broker epochs of the replicas (KIP-903).
+    """
+
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
     topics: list[RequestTopicData] = []

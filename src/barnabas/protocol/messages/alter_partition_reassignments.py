@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments: request and response."""
+"""AlterPartitionReassignments, API 45: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Int16, Int32, NullableString, String
@@ -15,6 +15,8 @@ class ReassignableTopic(Struct):
 
 
 class AlterPartitionReassignmentsRequest(Message, api_key=45, versions="0", flexible="0+"):
+    """Starts or cancels moves of partitions to other replicas (KIP-455)."""
+
     timeout_ms: Int32 = 60000
     topics: list[ReassignableTopic] = []
 

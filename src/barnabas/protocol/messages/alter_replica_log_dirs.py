@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: request and response."""
+"""AlterReplicaLogDirs, API 34: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Int16, Int32, String
@@ -15,6 +15,8 @@ class AlterReplicaLogDir(Struct):
 
 
 class AlterReplicaLogDirsRequest(Message, api_key=34, versions="0-2", flexible="2+"):
+    """Moves replicas to other log directories of their broker (KIP-113).  v2: flexible."""
+
     dirs: list[AlterReplicaLogDir] = []
 
 

@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials: request and response."""
+"""AlterUserScramCredentials, API 51: request and response."""
 
 from typing import Annotated
 
@@ -20,6 +20,8 @@ class ScramCredentialUpsertion(Struct):
 
 
 class AlterUserScramCredentialsRequest(Message, api_key=51, versions="0", flexible="0+"):
+    """Sets or removes SCRAM credentials; passwords travel salted (KIP-554)."""
+
     deletions: list[ScramCredentialDeletion] = []
     upsertions: list[ScramCredentialUpsertion] = []
 

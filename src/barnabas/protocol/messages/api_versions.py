@@ -1,4 +1,4 @@
-"""ApiVersions: request and response."""
+"""ApiVersions, API 18: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,13 @@ from barnabas.protocol.types import Bool, Int16, Int32, Int64, String, ignorable
 
 
 class ApiVersionsRequest(Message, api_key=18, versions="0-4", flexible="3+"):
+    """The first request of a client: which APIs does the broker answer, in which versions?
+
+    Its response always has header version 0, and an unknown version is answered as v0.
+    v3: flexible; name and version of the client's software (KIP-511), features in the answer
+    (KIP-584).  v4: features whose lowest level is 0 are shown (KIP-1022).
+    """
+
     client_software_name: Annotated[String, since(3), ignorable] = ""
     client_software_version: Annotated[String, since(3), ignorable] = ""
 

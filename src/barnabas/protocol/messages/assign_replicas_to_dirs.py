@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs: request and response."""
+"""AssignReplicasToDirs, API 73: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import NO_UUID, Int16, Int32, Int64, Uuid
@@ -19,6 +19,8 @@ class RequestDirectoryData(Struct):
 
 
 class AssignReplicasToDirsRequest(Message, api_key=73, versions="0", flexible="0+"):
+    """A broker tells in which log directories its replicas are (KIP-858)."""
+
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
     directories: list[RequestDirectoryData] = []

@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch: request and response."""
+"""BeginQuorumEpoch, API 53: request and response."""
 
 from typing import Annotated
 
@@ -36,6 +36,11 @@ class LeaderEndpoint(Struct):
 
 
 class BeginQuorumEpochRequest(Message, api_key=53, versions="0-1", flexible="1+"):
+    """A new leader of the metadata log makes itself known (KIP-595).
+
+    v1: flexible, directory ids (KIP-853).
+    """
+
     cluster_id: NullableString = None
     voter_id: Annotated[Int32, since(1), ignorable] = -1
     topics: list[RequestTopicData] = []

@@ -1,4 +1,4 @@
-"""BrokerHeartbeat: request and response."""
+"""BrokerHeartbeat, API 63: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,11 @@ from barnabas.protocol.types import Bool, Int16, Int32, Int64, Uuid, since, tag
 
 
 class BrokerHeartbeatRequest(Message, api_key=63, versions="0-1", flexible="0+"):
+    """A broker says that it is alive, how far it has replayed, and what it wants (KIP-631).
+
+    v1: log directories that failed (KIP-858).
+    """
+
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
     current_metadata_offset: Int64 = 0

@@ -1,4 +1,4 @@
-"""BrokerRegistration: request and response."""
+"""BrokerRegistration, API 62: request and response."""
 
 from typing import Annotated
 
@@ -32,6 +32,12 @@ class Feature(Struct):
 
 
 class BrokerRegistrationRequest(Message, api_key=62, versions="0-4", flexible="0+"):
+    """A broker registers with the controller at its start (KIP-631).
+
+    v1: migration (KIP-866).  v2: log directories (KIP-858).  v3: levels from 0 (KIP-1022).  v4:
+    epoch of a clean shutdown (KIP-966).
+    """
+
     broker_id: Int32 = 0
     cluster_id: String = ""
     incarnation_id: Uuid = NO_UUID

@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: request and response."""
+"""ConsumerGroupDescribe, API 69: request and response."""
 
 from typing import Annotated
 
@@ -19,6 +19,11 @@ from barnabas.protocol.types import (
 
 
 class ConsumerGroupDescribeRequest(Message, api_key=69, versions="0-1", flexible="0+"):
+    """State and members of groups of the newer protocol (KIP-848).
+
+    v1: whether a member speaks the classic or the newer protocol (KIP-1099).
+    """
+
     group_ids: list[String] = []
     include_authorized_operations: Bool = False
 

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: request and response."""
+"""ConsumerGroupHeartbeat, API 68: request and response."""
 
 from typing import Annotated
 
@@ -12,6 +12,12 @@ class TopicPartitions(Struct):
 
 
 class ConsumerGroupHeartbeatRequest(Message, api_key=68, versions="0-1", flexible="0+"):
+    """The one request of the newer group protocol: join, stay, reconcile, leave (KIP-848).
+
+    Null fields have not changed since the last one.  v1: subscription by regular expression,
+    and the client chooses its member id (KIP-1082).
+    """
+
     group_id: String = ""
     member_id: String = ""
     member_epoch: Int32 = 0

@@ -1,4 +1,4 @@
-"""x"""
+"""What members of a classic consumer group tell each other through the coordinator."""
 
 from typing import Annotated
 
@@ -12,6 +12,11 @@ class ConsumerProtocolSubscriptionTopicPartition(Struct):
 
 
 class ConsumerProtocolSubscription(Message, versions="0-3", flexible="none"):
+    """A member's subscription, the metadata of JoinGroup.
+
+    v1: partitions that it owns (KIP-429).  v2: generation (KIP-792).  v3: rack (KIP-881).
+    """
+
     topics: list[String] = []
     user_data: NullableBytes = None
     owned_partitions: Annotated[
@@ -27,5 +32,7 @@ class ConsumerProtocolAssignmentTopicPartition(Struct):
 
 
 class ConsumerProtocolAssignment(Message, versions="0-3", flexible="none"):
+    """A member's partitions, the assignment of SyncGroup."""
+
     assigned_partitions: list[ConsumerProtocolAssignmentTopicPartition] = []
     user_data: NullableBytes = None

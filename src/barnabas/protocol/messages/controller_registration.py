@@ -1,4 +1,4 @@
-"""ControllerRegistration: request and response."""
+"""ControllerRegistration, API 70: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import (
@@ -27,6 +27,8 @@ class Feature(Struct):
 
 
 class ControllerRegistrationRequest(Message, api_key=70, versions="0", flexible="0+"):
+    """A controller makes itself and its listeners known (KIP-919)."""
+
     controller_id: Int32 = 0
     incarnation_id: Uuid = NO_UUID
     zk_migration_ready: Bool = False

@@ -1,4 +1,4 @@
-"""CreateAcls: request and response."""
+"""CreateAcls, API 30: request and response."""
 
 from typing import Annotated
 
@@ -17,6 +17,11 @@ class AclCreation(Struct):
 
 
 class CreateAclsRequest(Message, api_key=30, versions="0-3", flexible="2+"):
+    """Adds ACLs.
+
+    v1: patterns of names (KIP-290).  v2: flexible.  v3: users as resources (KIP-373).
+    """
+
     creations: list[AclCreation] = []
 
 

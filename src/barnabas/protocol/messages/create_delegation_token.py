@@ -1,4 +1,4 @@
-"""CreateDelegationToken: request and response."""
+"""CreateDelegationToken, API 38: request and response."""
 
 from typing import Annotated
 
@@ -21,6 +21,11 @@ class CreatableRenewers(Struct):
 
 
 class CreateDelegationTokenRequest(Message, api_key=38, versions="0-3", flexible="2+"):
+    """Issues a token with which others can log in (KIP-48).
+
+    v2: flexible.  v3: for another owner (KIP-373).
+    """
+
     owner_principal_type: Annotated[NullableString, since(3)] = ""
     owner_principal_name: Annotated[NullableString, since(3)] = ""
     renewers: list[CreatableRenewers] = []

@@ -1,4 +1,4 @@
-"""CreatePartitions: request and response."""
+"""CreatePartitions, API 37: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Bool, Int16, Int32, NullableString, String
@@ -15,6 +15,8 @@ class CreatePartitionsTopic(Struct):
 
 
 class CreatePartitionsRequest(Message, api_key=37, versions="0-3", flexible="2+"):
+    """Adds partitions to topics, on given brokers if wished (KIP-195).  v2: flexible."""
+
     topics: list[CreatePartitionsTopic] = []
     timeout_ms: Int32 = 0
     validate_only: Bool = False

@@ -1,4 +1,4 @@
-"""CreateTopics: request and response."""
+"""CreateTopics, API 19: request and response."""
 
 from typing import Annotated
 
@@ -37,6 +37,12 @@ class CreatableTopic(Struct):
 
 
 class CreateTopicsRequest(Message, api_key=19, versions="0-7", flexible="5+"):
+    """Creates topics, or only checks whether they could be created.
+
+    v1: `validate_only`.  v4: -1 for the broker's default counts (KIP-464).  v5: flexible; the
+    answer holds the topic's configuration (KIP-525).  v7: topic ids in the answer (KIP-516).
+    """
+
     topics: list[CreatableTopic] = []
     timeout_ms: Int32 = 60000
     validate_only: Annotated[Bool, since(1)] = False

@@ -1,4 +1,4 @@
-"""DeleteAcls: request and response."""
+"""DeleteAcls, API 31: request and response."""
 
 from typing import Annotated
 
@@ -17,6 +17,11 @@ class DeleteAclsFilter(Struct):
 
 
 class DeleteAclsRequest(Message, api_key=31, versions="0-3", flexible="2+"):
+    """Removes the ACLs that match filters.
+
+    v1: patterns of names (KIP-290).  v2: flexible.  v3: users as resources (KIP-373).
+    """
+
     filters: list[DeleteAclsFilter] = []
 
 

@@ -1,10 +1,12 @@
-"""DeleteGroups: request and response."""
+"""DeleteGroups, API 42: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Int16, Int32, String
 
 
 class DeleteGroupsRequest(Message, api_key=42, versions="0-2", flexible="2+"):
+    """Removes empty groups with their offsets.  v2: flexible."""
+
     groups_names: list[String] = []
 
 

@@ -1,4 +1,4 @@
-"""DeleteRecords: request and response."""
+"""DeleteRecords, API 21: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Int16, Int32, Int64, String
@@ -15,6 +15,11 @@ class DeleteRecordsTopic(Struct):
 
 
 class DeleteRecordsRequest(Message, api_key=21, versions="0-2", flexible="2+"):
+    """Moves the start of partitions forward: what is before it is gone (KIP-107).
+
+    v2: flexible.
+    """
+
     topics: list[DeleteRecordsTopic] = []
     timeout_ms: Int32 = 0
 

@@ -1,4 +1,4 @@
-"""DeleteShareGroupState: request and response."""
+"""DeleteShareGroupState, API 86: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import NO_UUID, Int16, Int32, NullableString, String, Uuid
@@ -14,6 +14,8 @@ class DeleteStateData(Struct):
 
 
 class DeleteShareGroupStateRequest(Message, api_key=86, versions="0", flexible="0+"):
+    """Forgets the stored state of share partitions (KIP-932)."""
+
     group_id: String = ""
     topics: list[DeleteStateData] = []
 

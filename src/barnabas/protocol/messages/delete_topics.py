@@ -1,4 +1,4 @@
-"""DeleteTopics: request and response."""
+"""DeleteTopics, API 20: request and response."""
 
 from typing import Annotated
 
@@ -23,6 +23,11 @@ class DeleteTopicState(Struct):
 
 
 class DeleteTopicsRequest(Message, api_key=20, versions="0-6", flexible="4+"):
+    """Deletes topics.
+
+    v4: flexible.  v5: a message with the error.  v6: by topic id too (KIP-516).
+    """
+
     topics: Annotated[list[DeleteTopicState], since(6)] = []
     topic_names: Annotated[list[String], until(5), ignorable] = []
     timeout_ms: Int32 = 0

@@ -1,4 +1,4 @@
-"""DescribeAcls: request and response."""
+"""DescribeAcls, API 29: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,11 @@ from barnabas.protocol.types import Int8, Int16, Int32, NullableString, String, 
 
 
 class DescribeAclsRequest(Message, api_key=29, versions="0-3", flexible="2+"):
+    """ACLs that match a filter.
+
+    v1: patterns of names (KIP-290).  v2: flexible.  v3: users as resources (KIP-373).
+    """
+
     resource_type_filter: Int8 = 0
     resource_name_filter: NullableString = ""
     pattern_type_filter: Annotated[Int8, since(1)] = 3

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: request and response."""
+"""DescribeClientQuotas, API 48: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Bool, Float64, Int8, Int16, Int32, NullableString, String
@@ -11,6 +11,8 @@ class ComponentData(Struct):
 
 
 class DescribeClientQuotasRequest(Message, api_key=48, versions="0-1", flexible="1+"):
+    """Quotas that match a filter (KIP-546).  v1: flexible."""
+
     components: list[ComponentData] = []
     strict: Bool = False
 

@@ -1,4 +1,4 @@
-"""DescribeCluster: request and response."""
+"""DescribeCluster, API 60: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,11 @@ from barnabas.protocol.types import Bool, Int8, Int16, Int32, NullableString, St
 
 
 class DescribeClusterRequest(Message, api_key=60, versions="0-2", flexible="0+"):
+    """Cluster id, controller and brokers (KIP-700).
+
+    v1: may be asked of controllers (KIP-919).  v2: fenced brokers too (KIP-1073).
+    """
+
     include_cluster_authorized_operations: Bool = False
     endpoint_type: Annotated[Int8, since(1)] = 1
     include_fenced_brokers: Annotated[Bool, since(2)] = False

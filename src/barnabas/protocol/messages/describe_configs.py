@@ -1,4 +1,4 @@
-"""DescribeConfigs: request and response."""
+"""DescribeConfigs, API 32: request and response."""
 
 from typing import Annotated
 
@@ -23,6 +23,12 @@ class DescribeConfigsResource(Struct):
 
 
 class DescribeConfigsRequest(Message, api_key=32, versions="0-4", flexible="4+"):
+    """Settings of topics, brokers and other resources, with where each value comes from.
+
+    v1: synonyms and sources instead of a mere default flag (KIP-226).  v3: type and
+    documentation (KIP-569).  v4: flexible.
+    """
+
     resources: list[DescribeConfigsResource] = []
     include_synonyms: Annotated[Bool, since(1)] = False
     include_documentation: Annotated[Bool, since(3)] = False

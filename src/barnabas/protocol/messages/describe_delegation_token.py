@@ -1,4 +1,4 @@
-"""DescribeDelegationToken: request and response."""
+"""DescribeDelegationToken, API 41: request and response."""
 
 from typing import Annotated
 
@@ -12,6 +12,11 @@ class DescribeDelegationTokenOwner(Struct):
 
 
 class DescribeDelegationTokenRequest(Message, api_key=41, versions="0-3", flexible="2+"):
+    """Tokens of some owners, or all of them (KIP-48).
+
+    v2: flexible.  v3: who asked for it (KIP-373).
+    """
+
     owners: list[DescribeDelegationTokenOwner] | None = []
 
 

@@ -1,4 +1,4 @@
-"""DescribeGroups: request and response."""
+"""DescribeGroups, API 15: request and response."""
 
 from typing import Annotated
 
@@ -16,6 +16,12 @@ from barnabas.protocol.types import (
 
 
 class DescribeGroupsRequest(Message, api_key=15, versions="0-6", flexible="5+"):
+    """State and members of classic groups.
+
+    v3: authorized operations (KIP-430).  v4: static members (KIP-345).  v5: flexible.  v6: a
+    message with the error, and GROUP_ID_NOT_FOUND (KIP-1043).
+    """
+
     groups: list[String] = []
     include_authorized_operations: Annotated[Bool, since(3)] = False
 

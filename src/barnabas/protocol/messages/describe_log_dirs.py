@@ -1,4 +1,4 @@
-"""DescribeLogDirs: request and response."""
+"""DescribeLogDirs, API 35: request and response."""
 
 from typing import Annotated
 
@@ -12,6 +12,12 @@ class DescribableLogDirTopic(Struct):
 
 
 class DescribeLogDirsRequest(Message, api_key=35, versions="0-4", flexible="2+"):
+    """Log directories with the size of each replica in them (KIP-113).
+
+    v2: flexible.  v3: a code for the whole answer.  v4: size and free space of the volume
+    (KIP-827).
+    """
+
     topics: list[DescribableLogDirTopic] | None = []
 
 

@@ -1,4 +1,4 @@
-"""DescribeProducers: request and response."""
+"""DescribeProducers, API 61: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Int16, Int32, Int64, NullableString, String
@@ -10,6 +10,8 @@ class TopicRequest(Struct):
 
 
 class DescribeProducersRequest(Message, api_key=61, versions="0", flexible="0+"):
+    """The producers that a partition's leader knows, with their open transactions (KIP-664)."""
+
     topics: list[TopicRequest] = []
 
 

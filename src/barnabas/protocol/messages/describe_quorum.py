@@ -1,4 +1,4 @@
-"""DescribeQuorum: request and response."""
+"""DescribeQuorum, API 55: request and response."""
 
 from typing import Annotated
 
@@ -27,6 +27,11 @@ class RequestTopicData(Struct):
 
 
 class DescribeQuorumRequest(Message, api_key=55, versions="0-2", flexible="0+"):
+    """How far the replicas of the metadata log are (KIP-595).
+
+    v1: times of the last fetches (KIP-836).  v2: directory ids and endpoints (KIP-853).
+    """
+
     topics: list[RequestTopicData] = []
 
 

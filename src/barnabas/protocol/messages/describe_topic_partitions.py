@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: request and response."""
+"""DescribeTopicPartitions, API 75: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import NO_UUID, Bool, Int16, Int32, NullableString, String, Uuid
@@ -14,6 +14,8 @@ class Cursor(Struct):
 
 
 class DescribeTopicPartitionsRequest(Message, api_key=75, versions="0", flexible="0+"):
+    """Topics in pages: partitions with their eligible leader replicas (KIP-966)."""
+
     topics: list[TopicRequest] = []
     response_partition_limit: Int32 = 2000
     cursor: Cursor | None = None

@@ -1,10 +1,12 @@
-"""DescribeTransactions: request and response."""
+"""DescribeTransactions, API 65: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Int16, Int32, Int64, String
 
 
 class DescribeTransactionsRequest(Message, api_key=65, versions="0", flexible="0+"):
+    """State and partitions of transactions (KIP-664)."""
+
     transactional_ids: list[String] = []
 
 

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials: request and response."""
+"""DescribeUserScramCredentials, API 50: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Int8, Int16, Int32, NullableString, String
@@ -9,6 +9,8 @@ class UserName(Struct):
 
 
 class DescribeUserScramCredentialsRequest(Message, api_key=50, versions="0", flexible="0+"):
+    """Which SCRAM mechanisms users have, without the secrets (KIP-554)."""
+
     users: list[UserName] | None = []
 
 

@@ -1,4 +1,4 @@
-"""ElectLeaders: request and response."""
+"""ElectLeaders, API 43: request and response."""
 
 from typing import Annotated
 
@@ -12,6 +12,11 @@ class TopicPartitions(Struct):
 
 
 class ElectLeadersRequest(Message, api_key=43, versions="0-2", flexible="2+"):
+    """Elects preferred or, on demand, unclean leaders.
+
+    v1: the type of election (KIP-460).  v2: flexible.
+    """
+
     election_type: Annotated[Int8, since(1)] = 0
     topic_partitions: list[TopicPartitions] | None = []
     timeout_ms: Int32 = 60000

@@ -1,4 +1,4 @@
-"""EndQuorumEpoch: request and response."""
+"""EndQuorumEpoch, API 54: request and response."""
 
 from typing import Annotated
 
@@ -43,6 +43,8 @@ class LeaderEndpoint(Struct):
 
 
 class EndQuorumEpochRequest(Message, api_key=54, versions="0-1", flexible="1+"):
+    """A leader of the metadata log resigns (KIP-595).  v1: flexible, directory ids (KIP-853)."""
+
     cluster_id: NullableString = None
     topics: list[RequestTopicData] = []
     leader_endpoints: Annotated[list[LeaderEndpoint], since(1), ignorable] = []

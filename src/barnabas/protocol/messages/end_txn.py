@@ -1,4 +1,4 @@
-"""EndTxn: request and response."""
+"""EndTxn, API 26: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,12 @@ from barnabas.protocol.types import Bool, Int16, Int32, Int64, String, ignorable
 
 
 class EndTxnRequest(Message, api_key=26, versions="0-5", flexible="3+"):
+    """Commits or aborts a transaction.
+
+    v3: flexible.  v4: TRANSACTION_ABORTABLE (KIP-890).  v5: the answer brings the epoch of the
+    next transaction (KIP-890).
+    """
+
     transactional_id: String = ""
     producer_id: Int64 = 0
     producer_epoch: Int16 = 0

@@ -1,4 +1,4 @@
-"""Envelope: request and response."""
+"""Envelope, API 58: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,8 @@ from barnabas.protocol.types import Bytes, Int16, NullableBytes, secret
 
 
 class EnvelopeRequest(Message, api_key=58, versions="0", flexible="0+"):
+    """A broker passes an administrator's request on to the controller (KIP-590)."""
+
     request_data: Annotated[Bytes, secret] = b""
     request_principal: Annotated[NullableBytes, secret] = b""
     client_host_address: Bytes = b""

@@ -1,4 +1,4 @@
-"""ExpireDelegationToken: request and response."""
+"""ExpireDelegationToken, API 40: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,8 @@ from barnabas.protocol.types import Bytes, Int16, Int32, Int64, secret
 
 
 class ExpireDelegationTokenRequest(Message, api_key=40, versions="0-2", flexible="2+"):
+    """Ends a token now or later (KIP-48).  v2: flexible."""
+
     hmac: Annotated[Bytes, secret] = b""
     expiry_time_period_ms: Int64 = 0
 

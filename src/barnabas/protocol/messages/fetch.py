@@ -1,4 +1,4 @@
-"""Fetch: request and response."""
+"""Fetch, API 1: request and response."""
 
 from typing import Annotated
 
@@ -49,6 +49,16 @@ class ForgottenTopic(Struct):
 
 
 class FetchRequest(Message, api_key=1, versions="0-17", flexible="12+"):
+    """A consumer or a follower asks for batches from an offset on.
+
+    v4: isolation level and aborted transactions (KIP-98).  v5: log start offset (KIP-107).  v7:
+    sessions that name only what changed (KIP-227).  v9: leader epoch check (KIP-320).  v10:
+    zstd (KIP-110).  v11: rack, for reading from a close replica (KIP-392).  v12: flexible;
+    divergence is found with the last fetched epoch (KIP-595).  v13: topic ids instead of names
+    (KIP-516).  v15: replica state instead of the bare id (KIP-903).  v16: endpoints of new
+    leaders in the answer (KIP-951).  v17: directory of the replica (KIP-853).
+    """
+
     cluster_id: Annotated[NullableString, since(12), tag(0), ignorable] = None
     replica_id: Annotated[Int32, until(14)] = -1
     replica_state: Annotated[ReplicaState, since(15), tag(1)] = fresh(ReplicaState)

@@ -1,4 +1,4 @@
-"""FetchSnapshot: request and response."""
+"""FetchSnapshot, API 59: request and response."""
 
 from typing import Annotated
 
@@ -39,6 +39,8 @@ class RequestTopicSnapshot(Struct):
 
 
 class FetchSnapshotRequest(Message, api_key=59, versions="0-1", flexible="0+"):
+    """Pieces of a snapshot of the metadata log (KIP-630).  v1: directory ids (KIP-853)."""
+
     cluster_id: Annotated[NullableString, tag(0)] = None
     replica_id: Int32 = -1
     max_bytes: Int32 = 0x7FFFFFFF

@@ -1,4 +1,4 @@
-"""FindCoordinator: request and response."""
+"""FindCoordinator, API 10: request and response."""
 
 from typing import Annotated
 
@@ -16,6 +16,12 @@ from barnabas.protocol.types import (
 
 
 class FindCoordinatorRequest(Message, api_key=10, versions="0-6", flexible="3+"):
+    """Which broker coordinates a group, a transactional id or a share partition.
+
+    v1: the type of the key (KIP-98).  v3: flexible.  v4: many keys at once (KIP-699).  v5:
+    TRANSACTION_ABORTABLE (KIP-890).  v6: share groups (KIP-932).
+    """
+
     key: Annotated[String, until(3)] = ""
     key_type: Annotated[Int8, since(1)] = 0
     coordinator_keys: Annotated[list[String], since(4)] = []

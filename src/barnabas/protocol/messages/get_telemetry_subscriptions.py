@@ -1,10 +1,12 @@
-"""GetTelemetrySubscriptions: request and response."""
+"""GetTelemetrySubscriptions, API 71: request and response."""
 
 from barnabas.protocol.message import Message
 from barnabas.protocol.types import NO_UUID, Bool, Int8, Int16, Int32, String, Uuid
 
 
 class GetTelemetrySubscriptionsRequest(Message, api_key=71, versions="0", flexible="0+"):
+    """Which metrics should a client push, and how often (KIP-714)?"""
+
     client_instance_id: Uuid = NO_UUID
 
 

@@ -1,4 +1,4 @@
-"""x"""
+"""Keys and values of `__consumer_offsets`.  The version of a key is its type."""
 
 from typing import Annotated
 
@@ -21,6 +21,8 @@ from barnabas.protocol.types import (
 
 
 class GroupMetadataKey(Message, versions="2", flexible="none"):
+    """A classic group."""
+
     group: String = ""
 
 
@@ -36,6 +38,11 @@ class MemberMetadata(Struct):
 
 
 class GroupMetadataValue(Message, versions="0-4", flexible="4+"):
+    """State of a classic group after a rebalance.
+
+    v3: static members (KIP-345).  v4: flexible.
+    """
+
     protocol_type: String = ""
     generation: Int32 = 0
     protocol: NullableString = ""
@@ -45,12 +52,16 @@ class GroupMetadataValue(Message, versions="0-4", flexible="4+"):
 
 
 class OffsetCommitKey(Message, versions="0-1", flexible="none"):
+    """Position of a group in a partition."""
+
     group: String = ""
     topic: String = ""
     partition: Int32 = 0
 
 
 class OffsetCommitValue(Message, versions="0-4", flexible="4+"):
+    """A stored position.  v3: leader epoch.  v4: flexible."""
+
     offset: Int64 = 0
     leader_epoch: Annotated[Int32, since(3), ignorable] = -1
     metadata: String = ""
@@ -59,6 +70,8 @@ class OffsetCommitValue(Message, versions="0-4", flexible="4+"):
 
 
 class ConsumerGroupCurrentMemberAssignmentKey(Message, versions="8", flexible="none"):
+    """What a member has now."""
+
     group_id: String = ""
     member_id: String = ""
 
@@ -69,6 +82,8 @@ class TopicPartitions(Struct):
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+"):
+    """Partitions that a member has or is giving up."""
+
     member_epoch: Int32 = 0
     previous_member_epoch: Int32 = 0
     state: Int8 = 0
@@ -77,6 +92,8 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, versions="0", flexible=
 
 
 class ConsumerGroupMemberMetadataKey(Message, versions="5", flexible="none"):
+    """A member of a group."""
+
     group_id: String = ""
     member_id: String = ""
 
@@ -92,6 +109,8 @@ class ClassicMemberMetadata(Struct):
 
 
 class ConsumerGroupMemberMetadataValue(Message, versions="0", flexible="0+"):
+    """What a member told about itself; for classic members their protocols too."""
+
     instance_id: NullableString = ""
     rack_id: NullableString = ""
     client_id: String = ""
@@ -106,14 +125,20 @@ class ConsumerGroupMemberMetadataValue(Message, versions="0", flexible="0+"):
 
 
 class ConsumerGroupMetadataKey(Message, versions="3", flexible="none"):
+    """A group of the newer protocol (KIP-848)."""
+
     group_id: String = ""
 
 
 class ConsumerGroupMetadataValue(Message, versions="0", flexible="0+"):
+    """Epoch of a group."""
+
     epoch: Int32 = 0
 
 
 class ConsumerGroupPartitionMetadataKey(Message, versions="4", flexible="none"):
+    """What a group knows of its topics."""
+
     group_id: String = ""
 
 
@@ -130,21 +155,29 @@ class TopicMetadata(Struct):
 
 
 class ConsumerGroupPartitionMetadataValue(Message, versions="0", flexible="0+"):
+    """Topics of a group with their partitions and racks."""
+
     topics: list[TopicMetadata] = []
 
 
 class ConsumerGroupRegularExpressionKey(Message, versions="16", flexible="none"):
+    """A regular expression that members subscribed to."""
+
     group_id: String = ""
     regular_expression: String = ""
 
 
 class ConsumerGroupRegularExpressionValue(Message, versions="0", flexible="0+"):
+    """Topics that a regular expression matched."""
+
     topics: list[String] = []
     version: Int64 = 0
     timestamp: Int64 = 0
 
 
 class ConsumerGroupTargetAssignmentMemberKey(Message, versions="7", flexible="none"):
+    """A member's part of the target assignment."""
+
     group_id: String = ""
     member_id: String = ""
 
@@ -155,12 +188,18 @@ class TopicPartition(Struct):
 
 
 class ConsumerGroupTargetAssignmentMemberValue(Message, versions="0", flexible="0+"):
+    """Partitions that a member should get."""
+
     topic_partitions: list[TopicPartition] = []
 
 
 class ConsumerGroupTargetAssignmentMetadataKey(Message, versions="6", flexible="none"):
+    """The target assignment of a group."""
+
     group_id: String = ""
 
 
 class ConsumerGroupTargetAssignmentMetadataValue(Message, versions="0", flexible="0+"):
+    """Epoch of the target assignment."""
+
     assignment_epoch: Int32 = 0

@@ -1,4 +1,4 @@
-"""Heartbeat: request and response."""
+"""Heartbeat, API 12: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,11 @@ from barnabas.protocol.types import Int16, Int32, NullableString, String, ignora
 
 
 class HeartbeatRequest(Message, api_key=12, versions="0-4", flexible="4+"):
+    """A member of a classic group says that it is alive.
+
+    v3: static members (KIP-345).  v4: flexible.
+    """
+
     group_id: String = ""
     generation_id: Int32 = 0
     member_id: String = ""

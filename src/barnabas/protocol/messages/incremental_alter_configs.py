@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: request and response."""
+"""IncrementalAlterConfigs, API 44: request and response."""
 
 from typing import Annotated
 
@@ -19,6 +19,8 @@ class AlterConfigsResource(Struct):
 
 
 class IncrementalAlterConfigsRequest(Message, api_key=44, versions="0-1", flexible="1+"):
+    """Sets, deletes, appends to or subtracts from single settings (KIP-339).  v1: flexible."""
+
     resources: list[AlterConfigsResource] = []
     validate_only: Bool = False
 

@@ -1,4 +1,4 @@
-"""InitProducerId: request and response."""
+"""InitProducerId, API 22: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,13 @@ from barnabas.protocol.types import Int16, Int32, Int64, NullableString, since
 
 
 class InitProducerIdRequest(Message, api_key=22, versions="0-5", flexible="2+"):
+    """A producer asks for its id and epoch, and with a transactional id fences its predecessors.
+
+    v2: flexible.  v3: an existing id and epoch, to go on after an error (KIP-360).  v4:
+    PRODUCER_FENCED is told apart from an invalid epoch (KIP-588).  v5: TRANSACTION_ABORTABLE
+    (KIP-890).
+    """
+
     transactional_id: NullableString = ""
     transaction_timeout_ms: Int32 = 0
     producer_id: Annotated[Int64, since(3)] = -1

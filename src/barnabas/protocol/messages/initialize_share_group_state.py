@@ -1,4 +1,4 @@
-"""InitializeShareGroupState: request and response."""
+"""InitializeShareGroupState, API 83: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import NO_UUID, Int16, Int32, Int64, NullableString, String, Uuid
@@ -16,6 +16,8 @@ class InitializeStateData(Struct):
 
 
 class InitializeShareGroupStateRequest(Message, api_key=83, versions="0", flexible="0+"):
+    """Creates the stored state of share partitions (KIP-932)."""
+
     group_id: String = ""
     topics: list[InitializeStateData] = []
 

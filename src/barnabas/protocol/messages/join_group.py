@@ -1,4 +1,4 @@
-"""JoinGroup: request and response."""
+"""JoinGroup, API 11: request and response."""
 
 from typing import Annotated
 
@@ -22,6 +22,13 @@ class JoinGroupRequestProtocol(Struct):
 
 
 class JoinGroupRequest(Message, api_key=11, versions="0-9", flexible="6+"):
+    """A member of a classic group joins a rebalance, or asks for its member id.
+
+    v1: rebalance timeout apart from the session's.  v4: the member id is given out first
+    (KIP-394).  v5: static members (KIP-345).  v6: flexible.  v7: protocol type in the answer
+    (KIP-559).  v8: reason (KIP-800).  v9: the answer may skip the assignment (KIP-814).
+    """
+
     group_id: String = ""
     session_timeout_ms: Int32 = 0
     rebalance_timeout_ms: Annotated[Int32, since(1), ignorable] = -1

@@ -1,4 +1,4 @@
-"""LeaveGroup: request and response."""
+"""LeaveGroup, API 13: request and response."""
 
 from typing import Annotated
 
@@ -13,6 +13,11 @@ class MemberIdentity(Struct):
 
 
 class LeaveGroupRequest(Message, api_key=13, versions="0-5", flexible="4+"):
+    """Members leave a classic group, so that it need not wait for their sessions to end.
+
+    v3: several members, by static id too (KIP-345).  v4: flexible.  v5: reason (KIP-800).
+    """
+
     group_id: String = ""
     member_id: Annotated[String, until(2)] = ""
     members: Annotated[list[MemberIdentity], since(3)] = []

@@ -1,11 +1,11 @@
-"""ListClientMetricsResources: request and response."""
+"""ListClientMetricsResources, API 74: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Int16, Int32, String
 
 
 class ListClientMetricsResourcesRequest(Message, api_key=74, versions="0", flexible="0+"):
-    pass
+    """Names of the configured metric subscriptions of clients (KIP-1000)."""
 
 
 class ClientMetricsResource(Struct):

@@ -1,4 +1,4 @@
-"""ListGroups: request and response."""
+"""ListGroups, API 16: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,11 @@ from barnabas.protocol.types import Int16, Int32, String, ignorable, since
 
 
 class ListGroupsRequest(Message, api_key=16, versions="0-5", flexible="3+"):
+    """The groups that a broker coordinates.
+
+    v3: flexible.  v4: filter by state (KIP-518).  v5: filter by type (KIP-848).
+    """
+
     states_filter: Annotated[list[String], since(4)] = []
     types_filter: Annotated[list[String], since(5)] = []
 

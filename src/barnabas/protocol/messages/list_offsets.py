@@ -1,4 +1,4 @@
-"""ListOffsets: request and response."""
+"""ListOffsets, API 2: request and response."""
 
 from typing import Annotated
 
@@ -19,6 +19,14 @@ class ListOffsetsTopic(Struct):
 
 
 class ListOffsetsRequest(Message, api_key=2, versions="0-10", flexible="6+"):
+    """The offset that belongs to a time, or one of the special positions (negative timestamps).
+
+    v1: one offset with its timestamp instead of a list.  v2: isolation level.  v4: leader
+    epochs (KIP-320).  v6: flexible.  v7: the record with the highest timestamp (KIP-734).  v8:
+    start of the local log (KIP-405).  v9: end of the tiered log (KIP-1005).  v10: a timeout for
+    slow remote look-ups (KIP-1075).
+    """
+
     replica_id: Int32 = 0
     isolation_level: Annotated[Int8, since(2)] = 0
     topics: list[ListOffsetsTopic] = []

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: request and response."""
+"""ListPartitionReassignments, API 46: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Int16, Int32, NullableString, String
@@ -10,6 +10,8 @@ class ListPartitionReassignmentsTopics(Struct):
 
 
 class ListPartitionReassignmentsRequest(Message, api_key=46, versions="0", flexible="0+"):
+    """Moves of partitions that are under way (KIP-455)."""
+
     timeout_ms: Int32 = 60000
     topics: list[ListPartitionReassignmentsTopics] | None = None
 

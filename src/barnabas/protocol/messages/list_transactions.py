@@ -1,4 +1,4 @@
-"""ListTransactions: request and response."""
+"""ListTransactions, API 66: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,11 @@ from barnabas.protocol.types import Int16, Int32, Int64, String, since
 
 
 class ListTransactionsRequest(Message, api_key=66, versions="0-1", flexible="0+"):
+    """Transactions that a broker coordinates (KIP-664).
+
+    v1: those older than a duration (KIP-994).
+    """
+
     state_filters: list[String] = []
     producer_id_filters: list[Int64] = []
     duration_filter: Annotated[Int64, since(1)] = -1

@@ -1,4 +1,4 @@
-"""Metadata: request and response."""
+"""Metadata, API 3: request and response."""
 
 from typing import Annotated
 
@@ -24,6 +24,16 @@ class MetadataRequestTopic(Struct):
 
 
 class MetadataRequest(Message, api_key=3, versions="0-13", flexible="9+"):
+    """Brokers, controller, and the leaders and replicas of topics.
+
+    Null topics mean all of them, an empty list none (before v1 an empty list meant all).
+    v1: controller, racks, internal flag.  v2: cluster id (KIP-78).  v4: whether to create
+    missing topics.  v5: offline replicas (KIP-112).  v7: leader epochs.  v8: authorized
+    operations (KIP-430).  v9: flexible.  v10: topic ids (KIP-516).  v11: the cluster's
+    operations moved to DescribeCluster (KIP-700).  v12: look-up by topic id alone.  v13: an
+    error code for the whole answer (KIP-1102).
+    """
+
     topics: Annotated[list[MetadataRequestTopic] | None, nullable_since(1)] = []
     allow_auto_topic_creation: Annotated[Bool, since(4)] = True
     include_cluster_authorized_operations: Annotated[Bool, since(8), until(10)] = False

@@ -1,4 +1,4 @@
-"""x"""
+"""Records of the metadata log.  `api_key` is the type number of a record."""
 
 from typing import Annotated
 
@@ -36,6 +36,8 @@ class BrokerFeature(Struct):
 
 
 class RegisterBrokerRecord(Message, api_key=0, versions="0-3", flexible="0+"):
+    """A broker registered: epoch, incarnation, endpoints, features, log directories."""
+
     broker_id: Int32 = 0
     is_migrating_zk_broker: Annotated[Bool, since(2)] = False
     incarnation_id: Uuid = NO_UUID
@@ -49,16 +51,25 @@ class RegisterBrokerRecord(Message, api_key=0, versions="0-3", flexible="0+"):
 
 
 class UnregisterBrokerRecord(Message, api_key=1, versions="0", flexible="0+"):
+    """A broker's registration was removed."""
+
     broker_id: Int32 = 0
     broker_epoch: Int64 = 0
 
 
 class TopicRecord(Message, api_key=2, versions="0", flexible="0+"):
+    """A topic came into being."""
+
     name: String = ""
     topic_id: Uuid = NO_UUID
 
 
 class PartitionRecord(Message, api_key=3, versions="0-2", flexible="0+"):
+    """A partition with its replicas, leader and epochs, as created or moved.
+
+    v1: directories (KIP-858).  v2: eligible leader replicas (KIP-966).
+    """
+
     partition_id: Int32 = -1
     topic_id: Uuid = NO_UUID
     replicas: list[Int32] = []
@@ -75,6 +86,8 @@ class PartitionRecord(Message, api_key=3, versions="0-2", flexible="0+"):
 
 
 class ConfigRecord(Message, api_key=4, versions="0", flexible="0+"):
+    """A setting of a resource; a null value removes it."""
+
     resource_type: Int8 = 0
     resource_name: String = ""
     name: String = ""
@@ -82,6 +95,11 @@ class ConfigRecord(Message, api_key=4, versions="0", flexible="0+"):
 
 
 class PartitionChangeRecord(Message, api_key=5, versions="0-2", flexible="0+"):
+    """What changed in a partition; fields at their defaults did not.
+
+    v1: directories (KIP-858).  v2: eligible leader replicas (KIP-966).
+    """
+
     partition_id: Int32 = -1
     topic_id: Uuid = NO_UUID
     isr: Annotated[list[Int32] | None, tag(0)] = None
@@ -96,20 +114,28 @@ class PartitionChangeRecord(Message, api_key=5, versions="0-2", flexible="0+"):
 
 
 class FenceBrokerRecord(Message, api_key=7, versions="0", flexible="0+"):
+    """A broker was fenced: it leads nothing."""
+
     id: Int32 = 0
     epoch: Int64 = 0
 
 
 class UnfenceBrokerRecord(Message, api_key=8, versions="0", flexible="0+"):
+    """A broker was unfenced."""
+
     id: Int32 = 0
     epoch: Int64 = 0
 
 
 class RemoveTopicRecord(Message, api_key=9, versions="0", flexible="0+"):
+    """A topic was deleted with all its partitions."""
+
     topic_id: Uuid = NO_UUID
 
 
 class DelegationTokenRecord(Message, api_key=10, versions="0", flexible="0+"):
+    """A delegation token was issued or renewed."""
+
     owner: String = ""
     requester: String = ""
     renewers: list[String] = []
@@ -120,6 +146,8 @@ class DelegationTokenRecord(Message, api_key=10, versions="0", flexible="0+"):
 
 
 class UserScramCredentialRecord(Message, api_key=11, versions="0", flexible="0+"):
+    """SCRAM credentials of a user."""
+
     name: String = ""
     mechanism: Int8 = 0
     salt: Annotated[Bytes, secret] = b""
@@ -129,6 +157,8 @@ class UserScramCredentialRecord(Message, api_key=11, versions="0", flexible="0+"
 
 
 class FeatureLevelRecord(Message, api_key=12, versions="0", flexible="0+"):
+    """A finalized feature level; the first record of every metadata log."""
+
     name: String = ""
     feature_level: Int16 = 0
 
@@ -139,6 +169,8 @@ class EntityData(Struct):
 
 
 class ClientQuotaRecord(Message, api_key=14, versions="0", flexible="0+"):
+    """A quota, or its removal."""
+
     entity: list[EntityData] = []
     key: String = ""
     value: Float64 = 0.0
@@ -146,12 +178,16 @@ class ClientQuotaRecord(Message, api_key=14, versions="0", flexible="0+"):
 
 
 class ProducerIdsRecord(Message, api_key=15, versions="0", flexible="0+"):
+    """Producer ids up to `next_producer_id` belong to brokers."""
+
     broker_id: Int32 = 0
     broker_epoch: Int64 = -1
     next_producer_id: Int64 = 0
 
 
 class BrokerRegistrationChangeRecord(Message, api_key=17, versions="0-2", flexible="0+"):
+    """What changed in a registration: fencing, controlled shutdown, log directories."""
+
     broker_id: Int32 = 0
     broker_epoch: Int64 = 0
     fenced: Annotated[Int8, tag(0)] = 0
@@ -160,6 +196,8 @@ class BrokerRegistrationChangeRecord(Message, api_key=17, versions="0-2", flexib
 
 
 class AccessControlEntryRecord(Message, api_key=18, versions="0", flexible="0+"):
+    """An ACL was added."""
+
     id: Uuid = NO_UUID
     resource_type: Int8 = 0
     resource_name: String = ""
@@ -171,35 +209,47 @@ class AccessControlEntryRecord(Message, api_key=18, versions="0", flexible="0+")
 
 
 class RemoveAccessControlEntryRecord(Message, api_key=19, versions="0", flexible="0+"):
+    """An ACL was removed."""
+
     id: Uuid = NO_UUID
 
 
 class NoOpRecord(Message, api_key=20, versions="0", flexible="0+"):
-    pass
+    """Changes nothing; shows that the controller is alive."""
 
 
 class ZkMigrationStateRecord(Message, api_key=21, versions="0", flexible="0+"):
+    """State of a migration of metadata."""
+
     zk_migration_state: Int8 = 0
 
 
 class RemoveUserScramCredentialRecord(Message, api_key=22, versions="0", flexible="0+"):
+    """SCRAM credentials of a user were removed."""
+
     name: String = ""
     mechanism: Int8 = 0
 
 
 class BeginTransactionRecord(Message, api_key=23, versions="0", flexible="0+"):
+    """Records up to the matching end count only together (KIP-868)."""
+
     name: Annotated[NullableString, tag(0)] = None
 
 
 class EndTransactionRecord(Message, api_key=24, versions="0", flexible="0+"):
-    pass
+    """The records since the matching begin count."""
 
 
 class AbortTransactionRecord(Message, api_key=25, versions="0", flexible="0+"):
+    """The records since the matching begin do not count."""
+
     reason: Annotated[NullableString, tag(0)] = None
 
 
 class RemoveDelegationTokenRecord(Message, api_key=26, versions="0", flexible="0+"):
+    """A delegation token was removed."""
+
     token_id: String = ""
 
 
@@ -217,6 +267,8 @@ class ControllerFeature(Struct):
 
 
 class RegisterControllerRecord(Message, api_key=27, versions="0", flexible="0+"):
+    """A controller registered (KIP-919)."""
+
     controller_id: Int32 = 0
     incarnation_id: Uuid = NO_UUID
     zk_migration_ready: Bool = False
@@ -225,6 +277,8 @@ class RegisterControllerRecord(Message, api_key=27, versions="0", flexible="0+")
 
 
 class ClearElrRecord(Message, api_key=28, versions="0", flexible="0+"):
+    """Eligible leader replicas of one topic, or of all, were cleared (KIP-966)."""
+
     topic_name: String = ""
 
 

@@ -1,4 +1,4 @@
-"""OffsetCommit: request and response."""
+"""OffsetCommit, API 8: request and response."""
 
 from typing import Annotated
 
@@ -29,6 +29,13 @@ class OffsetCommitRequestTopic(Struct):
 
 
 class OffsetCommitRequest(Message, api_key=8, versions="0-9", flexible="8+"):
+    """A group member stores the positions up to which it has read.
+
+    v1: membership.  v2: retention time, until v4.  v6: leader epoch (KIP-320).  v7: static
+    members (KIP-345).  v8: flexible.  v9: members of the newer group protocol, with a member
+    epoch (KIP-848).
+    """
+
     group_id: String = ""
     generation_id_or_member_epoch: Annotated[Int32, since(1), ignorable] = -1
     member_id: Annotated[String, since(1), ignorable] = ""

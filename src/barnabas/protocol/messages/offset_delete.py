@@ -1,4 +1,4 @@
-"""OffsetDelete: request and response."""
+"""OffsetDelete, API 47: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Int16, Int32, String
@@ -14,6 +14,8 @@ class OffsetDeleteRequestTopic(Struct):
 
 
 class OffsetDeleteRequest(Message, api_key=47, versions="0", flexible="none"):
+    """Forgets the stored positions of a group for some partitions (KIP-496)."""
+
     group_id: String = ""
     topics: list[OffsetDeleteRequestTopic] = []
 

@@ -1,4 +1,4 @@
-"""OffsetFetch: request and response."""
+"""OffsetFetch, API 9: request and response."""
 
 from typing import Annotated
 
@@ -35,6 +35,13 @@ class OffsetFetchRequestGroup(Struct):
 
 
 class OffsetFetchRequest(Message, api_key=9, versions="0-9", flexible="6+"):
+    """Reads the stored positions of a group.
+
+    v2: null topics mean all; a code for the whole answer.  v5: leader epoch (KIP-320).  v6:
+    flexible.  v7: wait for open transactions, `require_stable` (KIP-447).  v8: several groups
+    in one request (KIP-709).  v9: member id and epoch of the newer group protocol (KIP-848).
+    """
+
     group_id: Annotated[String, until(7)] = ""
     topics: Annotated[list[OffsetFetchRequestTopic] | None, until(7), nullable_since(2)] = []
     groups: Annotated[list[OffsetFetchRequestGroup], since(8)] = []

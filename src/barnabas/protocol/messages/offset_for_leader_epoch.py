@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: request and response."""
+"""OffsetForLeaderEpoch, API 23: request and response."""
 
 from typing import Annotated
 
@@ -18,6 +18,11 @@ class OffsetForLeaderTopic(Struct):
 
 
 class OffsetForLeaderEpochRequest(Message, api_key=23, versions="0-4", flexible="4+"):
+    """Where a leader epoch ended: how a follower or a consumer finds out that logs diverged.
+
+    v2: current leader epoch (KIP-320).  v3: who asks.  v4: flexible.
+    """
+
     replica_id: Annotated[Int32, since(3), ignorable] = -2
     topics: list[OffsetForLeaderTopic] = []
 

@@ -1,4 +1,4 @@
-"""Produce: request and response."""
+"""Produce, API 0: request and response."""
 
 from typing import Annotated
 
@@ -28,6 +28,14 @@ class TopicProduceData(Struct):
 
 
 class ProduceRequest(Message, api_key=0, versions="0-12", flexible="9+"):
+    """A producer hands record batches to the leaders of partitions.
+
+    v3: batches of format 2, transactional id (KIP-98).  v5: log start offset in the answer.
+    v7: zstd (KIP-110).  v8: errors per record in the answer (KIP-467).  v9: flexible.  v10: the
+    answer may name the new leader (KIP-951).  v11: TRANSACTION_ABORTABLE (KIP-890).  v12: a
+    transactional batch adds its partition to the transaction by itself (KIP-890).
+    """
+
     transactional_id: Annotated[NullableString, since(3)] = None
     acks: Int16 = 0
     timeout_ms: Int32 = 0

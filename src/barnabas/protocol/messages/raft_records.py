@@ -1,4 +1,4 @@
-"""x"""
+"""Control records of the metadata log: leadership, snapshots, voters."""
 
 from typing import Annotated
 
@@ -12,6 +12,11 @@ class LeaderChangeVoter(Struct):
 
 
 class LeaderChangeMessage(Message, versions="0-1", flexible="0+"):
+    """The first record of a leader of the metadata log (KIP-595).
+
+    v1: directory ids of voters.
+    """
+
     version: Int16 = 0
     leader_id: Int32 = 0
     voters: list[LeaderChangeVoter] = []
@@ -19,15 +24,21 @@ class LeaderChangeMessage(Message, versions="0-1", flexible="0+"):
 
 
 class SnapshotHeaderRecord(Message, versions="0", flexible="0+"):
+    """The first record of a snapshot (KIP-630)."""
+
     version: Int16 = 0
     last_contained_log_timestamp: Int64 = 0
 
 
 class SnapshotFooterRecord(Message, versions="0", flexible="0+"):
+    """The last record of a snapshot: the snapshot is whole (KIP-630)."""
+
     version: Int16 = 0
 
 
 class KRaftVersionRecord(Message, versions="0", flexible="0+"):
+    """The version of the protocol of the metadata quorum (KIP-853)."""
+
     version: Int16 = 0
     k_raft_version: Int16 = 0
 
@@ -51,5 +62,7 @@ class VotersVoter(Struct):
 
 
 class VotersRecord(Message, versions="0", flexible="0+"):
+    """The voters of the metadata quorum (KIP-853)."""
+
     version: Int16 = 0
     voters: list[VotersVoter] = []

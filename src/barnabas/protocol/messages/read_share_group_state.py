@@ -1,4 +1,4 @@
-"""ReadShareGroupState: request and response."""
+"""ReadShareGroupState, API 84: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import NO_UUID, Int8, Int16, Int32, Int64, NullableString, String, Uuid
@@ -15,6 +15,8 @@ class ReadStateData(Struct):
 
 
 class ReadShareGroupStateRequest(Message, api_key=84, versions="0", flexible="0+"):
+    """Reads the stored state of share partitions (KIP-932)."""
+
     group_id: String = ""
     topics: list[ReadStateData] = []
 

@@ -1,4 +1,4 @@
-"""ReadShareGroupStateSummary: request and response."""
+"""ReadShareGroupStateSummary, API 87: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import NO_UUID, Int16, Int32, Int64, NullableString, String, Uuid
@@ -15,6 +15,8 @@ class ReadStateSummaryData(Struct):
 
 
 class ReadShareGroupStateSummaryRequest(Message, api_key=87, versions="0", flexible="0+"):
+    """Reads only the start offsets of share partitions (KIP-932)."""
+
     group_id: String = ""
     topics: list[ReadStateSummaryData] = []
 

@@ -1,4 +1,4 @@
-"""RenewDelegationToken: request and response."""
+"""RenewDelegationToken, API 39: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,8 @@ from barnabas.protocol.types import Bytes, Int16, Int32, Int64, secret
 
 
 class RenewDelegationTokenRequest(Message, api_key=39, versions="0-2", flexible="2+"):
+    """Prolongs a token (KIP-48).  v2: flexible."""
+
     hmac: Annotated[Bytes, secret] = b""
     renew_period_ms: Int64 = 0
 

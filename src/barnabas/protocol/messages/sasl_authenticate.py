@@ -1,4 +1,4 @@
-"""SaslAuthenticate: request and response."""
+"""SaslAuthenticate, API 36: request and response."""
 
 from typing import Annotated
 
@@ -7,6 +7,11 @@ from barnabas.protocol.types import Bytes, Int16, Int64, NullableString, ignorab
 
 
 class SaslAuthenticateRequest(Message, api_key=36, versions="0-2", flexible="2+"):
+    """Carries the bytes of a SASL exchange.
+
+    v1: the answer tells how long the session lasts (KIP-368).  v2: flexible.
+    """
+
     auth_bytes: Annotated[Bytes, secret] = b""
 
 

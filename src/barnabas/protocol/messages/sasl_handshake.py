@@ -1,10 +1,12 @@
-"""SaslHandshake: request and response."""
+"""SaslHandshake, API 17: request and response."""
 
 from barnabas.protocol.message import Message
 from barnabas.protocol.types import Int16, String
 
 
 class SaslHandshakeRequest(Message, api_key=17, versions="0-1", flexible="none"):
+    """Chooses the SASL mechanism.  v1: SaslAuthenticate requests follow (KIP-152)."""
+
     mechanism: String = ""
 
 

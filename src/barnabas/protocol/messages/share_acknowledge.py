@@ -1,4 +1,4 @@
-"""ShareAcknowledge: request and response."""
+"""ShareAcknowledge, API 79: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import (
@@ -31,6 +31,8 @@ class AcknowledgeTopic(Struct):
 
 
 class ShareAcknowledgeRequest(Message, api_key=79, versions="0", flexible="0+"):
+    """A member of a share group acknowledges, releases or rejects records (KIP-932)."""
+
     group_id: NullableString = None
     member_id: NullableString = ""
     share_session_epoch: Int32 = 0

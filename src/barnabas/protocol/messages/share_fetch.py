@@ -1,4 +1,4 @@
-"""ShareFetch: request and response."""
+"""ShareFetch, API 78: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import (
@@ -38,6 +38,8 @@ class ForgottenTopic(Struct):
 
 
 class ShareFetchRequest(Message, api_key=78, versions="0", flexible="0+"):
+    """A member of a share group acquires records, and acknowledges earlier ones (KIP-932)."""
+
     group_id: NullableString = None
     member_id: NullableString = ""
     share_session_epoch: Int32 = 0

@@ -1,10 +1,12 @@
-"""ShareGroupDescribe: request and response."""
+"""ShareGroupDescribe, API 77: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import NO_UUID, Bool, Int16, Int32, NullableString, String, Uuid, fresh
 
 
 class ShareGroupDescribeRequest(Message, api_key=77, versions="0", flexible="0+"):
+    """State and members of share groups (KIP-932)."""
+
     group_ids: list[String] = []
     include_authorized_operations: Bool = False
 

@@ -1,10 +1,12 @@
-"""ShareGroupHeartbeat: request and response."""
+"""ShareGroupHeartbeat, API 76: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import NO_UUID, Int16, Int32, NullableString, String, Uuid
 
 
 class ShareGroupHeartbeatRequest(Message, api_key=76, versions="0", flexible="0+"):
+    """A member of a share group joins, stays or leaves (KIP-932)."""
+
     group_id: String = ""
     member_id: String = ""
     member_epoch: Int32 = 0

@@ -1,4 +1,4 @@
-"""x"""
+"""Keys and values of share groups in `__consumer_offsets` and `__share_group_state`."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import (
@@ -15,6 +15,8 @@ from barnabas.protocol.types import (
 
 
 class ShareGroupCurrentMemberAssignmentKey(Message, versions="14", flexible="none"):
+    """What a member has now."""
+
     group_id: String = ""
     member_id: String = ""
 
@@ -25,6 +27,8 @@ class TopicPartitions(Struct):
 
 
 class ShareGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+"):
+    """Partitions of a member."""
+
     member_epoch: Int32 = 0
     previous_member_epoch: Int32 = 0
     state: Int8 = 0
@@ -32,11 +36,15 @@ class ShareGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+
 
 
 class ShareGroupMemberMetadataKey(Message, versions="10", flexible="none"):
+    """A member of a share group."""
+
     group_id: String = ""
     member_id: String = ""
 
 
 class ShareGroupMemberMetadataValue(Message, versions="0", flexible="0+"):
+    """What a member told about itself."""
+
     rack_id: NullableString = ""
     client_id: String = ""
     client_host: String = ""
@@ -44,14 +52,20 @@ class ShareGroupMemberMetadataValue(Message, versions="0", flexible="0+"):
 
 
 class ShareGroupMetadataKey(Message, versions="11", flexible="none"):
+    """A share group."""
+
     group_id: String = ""
 
 
 class ShareGroupMetadataValue(Message, versions="0", flexible="0+"):
+    """Epoch of a share group."""
+
     epoch: Int32 = 0
 
 
 class ShareGroupPartitionMetadataKey(Message, versions="9", flexible="none"):
+    """What a share group knows of its topics."""
+
     group_id: String = ""
 
 
@@ -68,10 +82,14 @@ class TopicMetadata(Struct):
 
 
 class ShareGroupPartitionMetadataValue(Message, versions="0", flexible="0+"):
+    """Topics of a share group with their partitions and racks."""
+
     topics: list[TopicMetadata] = []
 
 
 class ShareGroupStatePartitionMetadataKey(Message, versions="15", flexible="none"):
+    """Which share partitions have stored state."""
+
     group_id: String = ""
 
 
@@ -87,11 +105,15 @@ class TopicInfo(Struct):
 
 
 class ShareGroupStatePartitionMetadataValue(Message, versions="0", flexible="0+"):
+    """Partitions whose state is being set up, is set up, or is being deleted."""
+
     initialized_topics: list[TopicPartitionsInfo] = []
     deleting_topics: list[TopicInfo] = []
 
 
 class ShareGroupTargetAssignmentMemberKey(Message, versions="13", flexible="none"):
+    """A member's part of the target assignment."""
+
     group_id: String = ""
     member_id: String = ""
 
@@ -102,18 +124,26 @@ class TopicPartition(Struct):
 
 
 class ShareGroupTargetAssignmentMemberValue(Message, versions="0", flexible="0+"):
+    """Partitions that a member should get."""
+
     topic_partitions: list[TopicPartition] = []
 
 
 class ShareGroupTargetAssignmentMetadataKey(Message, versions="12", flexible="none"):
+    """The target assignment of a share group."""
+
     group_id: String = ""
 
 
 class ShareGroupTargetAssignmentMetadataValue(Message, versions="0", flexible="0+"):
+    """Epoch of the target assignment."""
+
     assignment_epoch: Int32 = 0
 
 
 class ShareSnapshotKey(Message, versions="0", flexible="none"):
+    """Full state of a share partition."""
+
     group_id: String = ""
     topic_id: Uuid = NO_UUID
     partition: Int32 = 0
@@ -127,6 +157,8 @@ class StateBatch(Struct):
 
 
 class ShareSnapshotValue(Message, versions="0", flexible="0+"):
+    """Start offset and the batches in flight."""
+
     snapshot_epoch: Uint16 = 0
     state_epoch: Int32 = 0
     leader_epoch: Int32 = 0
@@ -135,12 +167,16 @@ class ShareSnapshotValue(Message, versions="0", flexible="0+"):
 
 
 class ShareUpdateKey(Message, versions="1", flexible="none"):
+    """A change of the state of a share partition."""
+
     group_id: String = ""
     topic_id: Uuid = NO_UUID
     partition: Int32 = 0
 
 
 class ShareUpdateValue(Message, versions="0", flexible="0+"):
+    """What changed since the last snapshot."""
+
     snapshot_epoch: Uint16 = 0
     leader_epoch: Int32 = 0
     start_offset: Int64 = 0

@@ -1,4 +1,4 @@
-"""SyncGroup: request and response."""
+"""SyncGroup, API 14: request and response."""
 
 from typing import Annotated
 
@@ -12,6 +12,12 @@ class SyncGroupRequestAssignment(Struct):
 
 
 class SyncGroupRequest(Message, api_key=14, versions="0-5", flexible="4+"):
+    """The leader of a classic group hands in the assignment; every member gets its part.
+
+    v3: static members (KIP-345).  v4: flexible.  v5: protocol type and name are checked
+    (KIP-559).
+    """
+
     group_id: String = ""
     generation_id: Int32 = 0
     member_id: String = ""

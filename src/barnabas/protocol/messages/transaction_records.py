@@ -1,4 +1,4 @@
-"""x"""
+"""Keys and values of `__transaction_state`."""
 
 from typing import Annotated
 
@@ -7,6 +7,8 @@ from barnabas.protocol.types import Int8, Int16, Int32, Int64, String, since, ta
 
 
 class TransactionLogKey(Message, versions="0", flexible="none"):
+    """A transactional id."""
+
     transactional_id: String = ""
 
 
@@ -16,6 +18,11 @@ class PartitionsSchema(Struct):
 
 
 class TransactionLogValue(Message, versions="0-1", flexible="1+"):
+    """State of a transaction.
+
+    v1: flexible; ids of the previous and the next producer (KIP-890).
+    """
+
     producer_id: Int64 = 0
     previous_producer_id: Annotated[Int64, since(1), tag(0)] = -1
     next_producer_id: Annotated[Int64, since(1), tag(1)] = -1

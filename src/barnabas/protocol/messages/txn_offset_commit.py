@@ -1,4 +1,4 @@
-"""TxnOffsetCommit: request and response."""
+"""TxnOffsetCommit, API 28: request and response."""
 
 from typing import Annotated
 
@@ -19,6 +19,12 @@ class TxnOffsetCommitRequestTopic(Struct):
 
 
 class TxnOffsetCommitRequest(Message, api_key=28, versions="0-5", flexible="3+"):
+    """Commits positions of a group as part of a transaction.
+
+    v2: leader epoch.  v3: flexible; membership, so that zombies are fenced (KIP-447).  v5: adds
+    the group to the transaction by itself (KIP-890).
+    """
+
     transactional_id: String = ""
     group_id: String = ""
     producer_id: Int64 = 0

@@ -1,10 +1,12 @@
-"""UnregisterBroker: request and response."""
+"""UnregisterBroker, API 64: request and response."""
 
 from barnabas.protocol.message import Message
 from barnabas.protocol.types import Int16, Int32, NullableString
 
 
 class UnregisterBrokerRequest(Message, api_key=64, versions="0", flexible="0+"):
+    """Removes the registration of a broker for good (KIP-631)."""
+
     broker_id: Int32 = 0
 
 

@@ -1,4 +1,4 @@
-"""UpdateFeatures: request and response."""
+"""UpdateFeatures, API 57: request and response."""
 
 from typing import Annotated
 
@@ -24,6 +24,11 @@ class FeatureUpdateKey(Struct):
 
 
 class UpdateFeaturesRequest(Message, api_key=57, versions="0-2", flexible="0+"):
+    """Raises or lowers finalized feature levels (KIP-584).
+
+    v1: dry runs, and safe and unsafe downgrades (KIP-778).  v2: one code for all (KIP-1022).
+    """
+
     timeout_ms: Int32 = 60000
     feature_updates: list[FeatureUpdateKey] = []
     validate_only: Annotated[Bool, since(1)] = False

@@ -1,4 +1,4 @@
-"""UpdateRaftVoter: request and response."""
+"""UpdateRaftVoter, API 82: request and response."""
 
 from typing import Annotated
 
@@ -28,6 +28,8 @@ class KRaftVersionFeature(Struct):
 
 
 class UpdateRaftVoterRequest(Message, api_key=82, versions="0", flexible="0+"):
+    """A voter of the metadata quorum changes its endpoints (KIP-853)."""
+
     cluster_id: NullableString = ""
     current_leader_epoch: Int32 = 0
     voter_id: Int32 = 0

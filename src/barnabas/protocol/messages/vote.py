@@ -1,4 +1,4 @@
-"""Vote: request and response."""
+"""Vote, API 52: request and response."""
 
 from typing import Annotated
 
@@ -36,6 +36,11 @@ class RequestTopicData(Struct):
 
 
 class VoteRequest(Message, api_key=52, versions="0-2", flexible="0+"):
+    """A replica of the metadata log asks for a vote (KIP-595).
+
+    v1: directory ids (KIP-853).  v2: asking first whether a vote would succeed (KIP-996).
+    """
+
     cluster_id: NullableString = None
     voter_id: Annotated[Int32, since(1), ignorable] = -1
     topics: list[RequestTopicData] = []

@@ -1,4 +1,4 @@
-"""WriteShareGroupState: request and response."""
+"""WriteShareGroupState, API 85: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import NO_UUID, Int8, Int16, Int32, Int64, NullableString, String, Uuid
@@ -25,6 +25,8 @@ class WriteStateData(Struct):
 
 
 class WriteShareGroupStateRequest(Message, api_key=85, versions="0", flexible="0+"):
+    """Stores changes of the state of share partitions (KIP-932)."""
+
     group_id: String = ""
     topics: list[WriteStateData] = []
 

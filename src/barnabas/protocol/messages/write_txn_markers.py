@@ -1,4 +1,4 @@
-"""WriteTxnMarkers: request and response."""
+"""WriteTxnMarkers, API 27: request and response."""
 
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.types import Bool, Int16, Int32, Int64, String
@@ -18,6 +18,11 @@ class WritableTxnMarker(Struct):
 
 
 class WriteTxnMarkersRequest(Message, api_key=27, versions="0-1", flexible="1+"):
+    """A transaction coordinator has commit or abort markers written to partitions.
+
+    v1: flexible.
+    """
+
     markers: list[WritableTxnMarker] = []
 
 
