@@ -33,6 +33,7 @@ _XERIAL_BLOCK = 32 * 1024
 _LZ4_HEADER = bytes.fromhex("04224d18 60 40 82")  # independent blocks of 64 KiB; header checksum
 _LZ4_BLOCK = 64 * 1024
 _LZ4_STORED = 0x8000_0000
+_LZ4_HAS_SIZE = 0x08
 _LZ4_STRONGEST = 12
 _INT32 = struct.Struct(">i")
 _UINT32_LE = struct.Struct("<I")
@@ -180,21 +181,27 @@ def _decompress_snappy_block(block: memoryview, max_size: int) -> bytearray:
 
 
 def _compress_lz4(data: Buffer, level: int) -> bytes:
-    """Kafka's default level means the fast compressor; any other one the thorough compressor."""
+    """A frame of independent blocks, at Kafka's level.
+
+    The default level means the fast compressor; any other one the thorough compressor, which
+    cramjam has for whole frames only: each block is compressed as a frame and taken out of it.
+    """
     from cramjam import lz4
 
-    if level == LZ4_DEFAULT_LEVEL:
-        how: dict[str, Any] = {"mode": "default"}
-    else:
-        how = {"mode": "high_compression", "compression": min(level, _LZ4_STRONGEST)}
     view = memoryview(data)
     parts: list[Any] = [_LZ4_HEADER]
     for start in range(0, len(view), _LZ4_BLOCK):
         plain = view[start : start + _LZ4_BLOCK]
-        block = lz4.compress_block(plain, store_size=False, **how)
+        if level == LZ4_DEFAULT_LEVEL:
+            block = memoryview(lz4.compress_block(plain, store_size=False))
+        else:
+            frame = memoryview(lz4.compress(plain, level=min(max(level, 3), _LZ4_STRONGEST)))
+            position = 7 + (8 if frame[4] & _LZ4_HAS_SIZE else 0)
+            (length,) = _UINT32_LE.unpack_from(frame, position)
+            block = plain if length & _LZ4_STORED else frame[position + 4 : position + 4 + length]
         if len(block) < len(plain):
             parts.append(_UINT32_LE.pack(len(block)))
-            parts.append(memoryview(block))
+            parts.append(block)
         else:
             parts.append(_UINT32_LE.pack(len(plain) | _LZ4_STORED))
             parts.append(plain)
