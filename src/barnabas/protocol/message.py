@@ -92,7 +92,7 @@ class Struct(metaclass=StructType):
 
 def _show(field: "Field", owner: Struct) -> str:
     value = attrgetter(field.name)(owner)
-    if "secret" in field.flags and value:
+    if field.secret and value:
         return "<hidden>"
     if isinstance(value, list):
         shown = [repr(item) for item in value[:SHOWN_ITEMS]]

@@ -115,7 +115,7 @@ class _ReaderCompiler:
 
     def default(self, value: Any) -> str:
         match value:
-            case Fresh(cls):
+            case Fresh(cls=cls):
                 return f"{self.source.bind('C', cls)}()"
             case list():
                 return "[]"
@@ -181,7 +181,7 @@ class _ReaderCompiler:
     def sized(self, kind: Wire, field: Field, target: str, *, nullable: bool) -> None:
         """A string, bytes or records: a length, then as many bytes."""
         source = self.source
-        compact = self.flexible and "inflexible" not in field.flags
+        compact = self.flexible and not field.inflexible
         code, size = ("h", 2) if kind.name == "string" else ("i", 4)
         var, length = self.length(code, size, compact=compact)
         stop = source.name("e")

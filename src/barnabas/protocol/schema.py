@@ -1,20 +1,11 @@
 """A declaration, taken apart: what the compilers of readers and writers work from."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, get_args, get_origin
 
-from barnabas.protocol.types import (
-    LATEST,
-    Flag,
-    Fresh,
-    NullableSince,
-    Since,
-    Tag,
-    Until,
-    Wire,
-)
+from barnabas.protocol.types import LATEST, Mark, Wire
 
 if TYPE_CHECKING:
     from barnabas.protocol.message import Struct
@@ -44,17 +35,15 @@ class Field:
     until: int = LATEST
     nullable_since: int | None = None
     tag: int | None = None
-    flags: frozenset[str] = field(default_factory=frozenset)
+    ignorable: bool = False
+    inflexible: bool = False
+    secret: bool = False
 
     def exists(self, version: int) -> bool:
         return self.since <= version <= self.until
 
     def nullable(self, version: int) -> bool:
         return self.nullable_since is not None and version >= self.nullable_since
-
-    @property
-    def has_fresh_default(self) -> bool:
-        return isinstance(self.default, list | Fresh)
 
 
 @cache
@@ -67,41 +56,28 @@ def fields_of(cls: "type[Struct]") -> tuple[Field, ...]:
 
 
 def _field(name: str, annotation: object, default: object) -> Field:
-    base, marks = _unwrap(annotation)
-    first, until, tag, nullable_since = 0, LATEST, None, None
-    flags = set()
+    base, extras = _unwrap(annotation)
+    marks = {extra.name: extra.value for extra in extras if isinstance(extra, Mark)}
     inner, nullable = _without_none(base)
-    for mark in marks:
-        match mark:
-            case Since(version):
-                first = version
-            case Until(version):
-                until = version
-            case NullableSince(version):
-                nullable_since = version
-            case Tag(number):
-                tag = number
-            case Flag(flag):
-                flags.add(flag)
-    if nullable and nullable_since is None:
-        nullable_since = 0
-    assert nullable or nullable_since is None, f"{name}: nullable_since needs a type with None"
+    assert nullable or "nullable_since" not in marks, f"{name}: its type has no None"
     return Field(
         name=name,
-        kind=_kind(inner, marks),
+        kind=_kind(inner, extras),
         default=default,
-        since=first,
-        until=until,
-        nullable_since=nullable_since,
-        tag=tag,
-        flags=frozenset(flags),
+        since=marks.get("since", 0),
+        until=marks.get("until", LATEST),
+        nullable_since=marks.get("nullable_since", 0) if nullable else None,
+        tag=marks.get("tag"),
+        ignorable="ignorable" in marks,
+        inflexible="inflexible" in marks,
+        secret="secret" in marks,
     )
 
 
 def _unwrap(annotation: object) -> tuple[object, tuple[object, ...]]:
     if get_origin(annotation) is Annotated:
-        base, *marks = get_args(annotation)
-        return base, tuple(marks)
+        base, *extras = get_args(annotation)
+        return base, tuple(extras)
     return annotation, ()
 
 
@@ -114,14 +90,13 @@ def _without_none(annotation: object) -> tuple[object, bool]:
     return (rest[0] if len(rest) == 1 else annotation), len(rest) < len(members)
 
 
-def _kind(annotation: object, marks: tuple[object, ...]) -> Kind:
-    for mark in marks:
+def _kind(annotation: object, extras: tuple[object, ...]) -> Kind:
+    for mark in extras:
         if isinstance(mark, Wire):
             return mark
     if get_origin(annotation) is list:
         (element,) = get_args(annotation)
-        base, element_marks = _unwrap(element)
-        return Array(_kind(base, element_marks))
+        return Array(_kind(*_unwrap(element)))
     if isinstance(annotation, type) and hasattr(annotation, "field_annotations"):
         return Nested(annotation)
     raise TypeError(f"{annotation!r} is not a type of the wire protocol")

@@ -4,7 +4,6 @@ A field's annotation is what a type checker sees (`int`, `str | None`, `list[Top
 `Annotated`, how it looks on the wire and in which versions it exists.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Protocol, TypeAlias, TypeVar, cast
 
 T = TypeVar("T")
@@ -19,13 +18,18 @@ class Sized(Protocol):
     def __len__(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
 class Wire:
     """A primitive type: `code` is its `struct` code if its width is fixed, else empty."""
 
-    name: str
-    code: str = ""
-    size: int = 0
+    __slots__ = ("code", "name", "size")
+
+    def __init__(self, name: str, code: str = "", size: int = 0) -> None:
+        self.name = name
+        self.code = code
+        self.size = size
+
+    def __repr__(self) -> str:
+        return self.name
 
 
 INT8 = Wire("int8", "b", 1)
@@ -65,64 +69,54 @@ NO_UUID = bytes(16)
 LATEST = 0x7FFF
 
 
-@dataclass(frozen=True, slots=True)
-class Since:
-    version: int
+class Mark:
+    """Something a declaration says about a field besides its type."""
+
+    __slots__ = ("name", "value")
+
+    def __init__(self, name: str, value: int = 0) -> None:
+        self.name = name
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.value})"
 
 
-@dataclass(frozen=True, slots=True)
-class Until:
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class NullableSince:
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    name: str
-
-
-def since(version: int) -> Since:
+def since(version: int) -> Mark:
     """The field exists from this version on."""
-    return Since(version)
+    return Mark("since", version)
 
 
-def until(version: int) -> Until:
+def until(version: int) -> Mark:
     """The field exists up to and including this version."""
-    return Until(version)
+    return Mark("until", version)
 
 
-def nullable_since(version: int) -> NullableSince:
+def nullable_since(version: int) -> Mark:
     """Null is a legal value only from this version on."""
-    return NullableSince(version)
+    return Mark("nullable_since", version)
 
 
-def tag(number: int) -> Tag:
+def tag(number: int) -> Mark:
     """The field travels in the tagged section of flexible versions, and only if not default."""
-    return Tag(number)
+    return Mark("tag", number)
 
 
-ignorable = Flag("ignorable")
+ignorable = Mark("ignorable")
 """A value that the version cannot carry is dropped instead of refused."""
-inflexible = Flag("inflexible")
+inflexible = Mark("inflexible")
 """Encoded the old way even in flexible versions."""
-secret = Flag("secret")
+secret = Mark("secret")
 """Never shown by `repr`."""
 
 
-@dataclass(frozen=True, slots=True)
 class Fresh:
     """The default of a nested structure: made anew for each message."""
 
-    cls: type[object]
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: type[object]) -> None:
+        self.cls = cls
 
 
 def fresh(cls: type[T]) -> T:

@@ -119,7 +119,7 @@ class _WriterCompiler:
         for field in fields_of(cls):
             value = f"{var}.{field.name}"
             if not field.exists(self.version):
-                if "ignorable" not in field.flags:
+                if not field.ignorable:
                     with self.source.block(f"if not ({self.is_default(value, field)}):"):
                         self.source.emit(f"raise absent({field.name!r})")
             elif field.tag is None:
@@ -134,7 +134,7 @@ class _WriterCompiler:
         match field.default:
             case None:
                 return f"{value} is None"
-            case Fresh(cls):
+            case Fresh(cls=cls):
                 assert issubclass(cls, Struct)
                 inner = fields_of(cls)
                 tests = [f"({self.is_default(f'{value}.{f.name}', f)})" for f in inner]
@@ -215,7 +215,7 @@ class _WriterCompiler:
     def sized(self, kind: Wire, field: Field, value: str, *, nullable: bool) -> None:
         """A string, bytes or records: a length, then as many bytes."""
         source = self.source
-        compact = self.flexible and "inflexible" not in field.flags
+        compact = self.flexible and not field.inflexible
         var = source.name("v")
         if kind.name == "string":
             source.emit(f"{var} = {value}")
