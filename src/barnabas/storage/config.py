@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from barnabas.records.compression import Codec
@@ -11,6 +12,8 @@ from barnabas.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from barnabas.base.settings import TopicConfig
 
 _LONG_MAX = 2**63 - 1
 _CODECS = {
@@ -92,6 +95,11 @@ class LogConfig:
         """From parsed values by setting name; other settings are ignored, missing ones default."""
         return cls(**_known(settings))
 
+    @classmethod
+    def of_topic(cls, topic: TopicConfig) -> LogConfig:
+        """One object for all topics that have the same settings."""
+        return _of_topic(topic)
+
     def with_settings(self, settings: Mapping[str, Any]) -> LogConfig:
         return replace(self, **_known(settings))
 
@@ -105,6 +113,11 @@ def _known(settings: Mapping[str, Any]) -> dict[str, Any]:
         for name, field_name in _NAMES.items()
         if settings.get(name) is not None
     }
+
+
+@lru_cache(maxsize=256)
+def _of_topic(topic: TopicConfig) -> LogConfig:
+    return LogConfig(**{name: getattr(topic, name) for name in _NAMES.values()})
 
 
 DEFAULT_LOG_CONFIG = LogConfig()

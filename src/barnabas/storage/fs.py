@@ -47,6 +47,7 @@ class Syscalls:
     unlink = staticmethod(os.unlink)
     mkdir = staticmethod(os.makedirs)
     rmdir = staticmethod(os.rmdir)
+
     @staticmethod
     def scandir(path: str) -> contextlib.AbstractContextManager[Iterator[os.DirEntry[str]]]:
         return os.scandir(path)

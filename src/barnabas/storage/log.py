@@ -473,6 +473,20 @@ class Log:
         for segment in (*self.segments, *self.deleted):
             segment.close()
 
+    def abandon(self) -> None:
+        """Give descriptors and memory back and write nothing: the directory is gone or broken."""
+        self._pending.clear()
+        self._pending_bytes = 0
+        self._failure = StorageFailed(f"{self.directory} is not in use any more")
+        for segment in (*self.segments, *self.deleted):
+            segment.close()
+
+    def moved_to(self, directory: str) -> None:
+        """The directory was renamed; open slices go on working."""
+        self.directory = directory
+        for segment in (*self.segments, *self.deleted):
+            segment.moved_to(directory)
+
     # Watermarks.
 
     @property

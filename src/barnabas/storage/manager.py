@@ -1,0 +1,272 @@
+"""All logs of a broker: where they are, opening, deleting, checkpoints and periodic work."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from barnabas.base.errors import StorageFailed
+from barnabas.base.ids import NO_ID
+from barnabas.storage import checkpoint
+from barnabas.storage.directory import DirectoryRefused, LogDirectory
+from barnabas.storage.fs import FilePool
+from barnabas.storage.housekeeping import Housekeeping
+from barnabas.storage.index import IndexCache
+from barnabas.storage.partition_metadata import read_topic_id, write_topic_id
+from barnabas.storage.recovery import open_log
+from barnabas.storage.workers import InlineWorkers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from barnabas.base.settings import BrokerConfig
+    from barnabas.storage.config import LogConfig
+    from barnabas.storage.log import Log
+    from barnabas.storage.workers import Workers
+
+METADATA_DIRECTORY = "__cluster_metadata-0"
+_NAME = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]+)")
+_LONGEST_NAME = 255
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageSettings:
+    """Broker settings that storage goes by."""
+
+    directories: tuple[str, ...]
+    retention_check_ms: int = 300_000
+    checkpoint_ms: int = 60_000
+    high_watermark_checkpoint_ms: int = 5_000
+    producer_expiration_ms: int = 86_400_000
+    producer_check_ms: int = 600_000
+    delete_delay_ms: int = 60_000
+
+    @classmethod
+    def of(cls, config: BrokerConfig) -> StorageSettings:
+        return cls(
+            directories=config.log_dirs,
+            retention_check_ms=config.int("log.retention.check.interval.ms"),
+            checkpoint_ms=config.int("log.flush.offset.checkpoint.interval.ms"),
+            high_watermark_checkpoint_ms=config.int(
+                "replica.high.watermark.checkpoint.interval.ms"
+            ),
+            producer_expiration_ms=config.int("producer.id.expiration.ms"),
+            producer_check_ms=config.int("producer.id.expiration.check.interval.ms"),
+            delete_delay_ms=config.int("log.segment.delete.delay.ms"),
+        )
+
+
+class LogManager:
+    """The logs of one broker.  Loop thread only; slow work goes to `workers`.
+
+    `load` once, then `open` and `delete` as metadata says, `tick` every second or so, `close` last.
+    """
+
+    def __init__(
+        self,
+        settings: StorageSettings,
+        *,
+        node_id: int,
+        cluster_id: str | None,
+        workers: Workers | None = None,
+        pool: FilePool | None = None,
+    ) -> None:
+        self.settings = settings
+        self.pool = pool or FilePool()
+        self.cache = IndexCache()
+        self.workers: Workers = workers or InlineWorkers()
+        self.directories = [
+            LogDirectory(self.pool, path) for path in dict.fromkeys(settings.directories)
+        ]
+        self.logs: dict[tuple[str, int], Log] = {}
+        self.on_directory_failed: Callable[[LogDirectory], None] = lambda directory: None
+        self._node_id = node_id
+        self._cluster_id = cluster_id
+        self._now_ms = 0
+        self._housekeeping = Housekeeping(self)
+
+    # Starting and stopping.
+
+    def load(self, now_ms: int, config_for: Callable[[str], LogConfig]) -> None:
+        """Take the directories and open every log in them, recovering where that is needed.
+
+        DirectoryRefused if one belongs to somebody else.  A directory that is broken is left out;
+        StorageFailed if all are.
+        """
+        self._now_ms = now_ms
+        try:
+            for directory in self.directories:
+                self._load_directory(directory, now_ms, config_for)
+        except BaseException:
+            for directory in self.directories:
+                directory.close()
+            raise
+        if not self.usable_directories():
+            failures = "; ".join(str(each.failure) for each in self.directories)
+            raise StorageFailed(f"no log directory can be used: {failures}")
+
+    def _load_directory(
+        self, directory: LogDirectory, now_ms: int, config_for: Callable[[str], LogConfig]
+    ) -> None:
+        try:
+            directory.open(cluster_id=self._cluster_id, node_id=self._node_id)
+            names = self.pool.list_directories(directory.path)
+            points = directory.read_checkpoint(checkpoint.RECOVERY_POINTS)
+            watermarks = directory.read_checkpoint(checkpoint.HIGH_WATERMARKS)
+            starts = directory.read_checkpoint(checkpoint.LOG_STARTS)
+            for name in names:
+                path = f"{directory.path}/{name}"
+                if name.endswith("-delete"):
+                    self._housekeeping.remove_directory_later(path, now_ms)
+                    continue
+                match = _NAME.fullmatch(name)
+                if match is None or name == METADATA_DIRECTORY:
+                    continue
+                key = match["topic"], int(match["partition"])
+                if key in self.logs:
+                    raise DirectoryRefused(
+                        f"{name} is in {self.logs[key].directory} and in {path}: move one away."
+                    )
+                log = open_log(
+                    pool=self.pool,
+                    cache=self.cache,
+                    topic=key[0],
+                    partition=key[1],
+                    topic_id=read_topic_id(self.pool, path),
+                    directory=path,
+                    config=config_for(key[0]),
+                    now_ms=now_ms,
+                    is_clean=directory.was_clean,
+                    recovery_point=points.get(key, 0),
+                    start_offset=starts.get(key, 0),
+                    high_watermark=watermarks.get(key, 0),
+                    producer_expiration_ms=self.settings.producer_expiration_ms,
+                )
+                self.logs[key] = directory.logs[key] = log
+        except StorageFailed as failure:
+            self.fail_directory(directory, failure)
+
+    def close(self, *, broker_epoch: int = -1) -> None:
+        """Stop cleanly: the next start trusts what it finds.  A log that cannot be closed is not."""
+        self.workers.close()
+        for directory in self.directories:
+            if directory.failure is not None:
+                directory.close()
+                continue
+            try:
+                for log in directory.logs.values():
+                    log.close()
+                self._housekeeping.write_checkpoints(directory)
+                directory.mark_clean(broker_epoch)
+            except StorageFailed as failure:
+                _logger.error("%s was not closed cleanly: %s", directory.path, failure)
+            directory.close()
+        self.pool.close()
+
+    # Logs.
+
+    def get(self, topic: str, partition: int) -> Log | None:
+        return self.logs.get((topic, partition))
+
+    def usable_directories(self) -> list[LogDirectory]:
+        return [directory for directory in self.directories if directory.failure is None]
+
+    def directory_of(self, log: Log) -> LogDirectory:
+        parent = log.directory.rpartition("/")[0]
+        return next(each for each in self.directories if each.path.rstrip("/") == parent)
+
+    def open(self, topic: str, partition: int, topic_id: bytes, config: LogConfig) -> Log:
+        """The log of a partition that the metadata gives to this broker; made if there is none.
+
+        One that belongs to an earlier topic of the same name is moved aside.
+        """
+        log = self.logs.get((topic, partition))
+        if log is None:
+            return self.create(topic, partition, topic_id, config)
+        if log.topic_id not in (topic_id, NO_ID):
+            _logger.warning("%s belongs to an earlier topic: moved aside.", log.directory)
+            self.move_aside(log)
+            return self.create(topic, partition, topic_id, config)
+        if log.topic_id == NO_ID and topic_id != NO_ID:
+            write_topic_id(self.pool, log.directory, topic_id)
+            log.topic_id = topic_id
+        log.reconfigure(config)
+        return log
+
+    def create(self, topic: str, partition: int, topic_id: bytes, config: LogConfig) -> Log:
+        """A new log, in the directory that has the fewest."""
+        assert (topic, partition) not in self.logs, f"{topic}-{partition} exists"
+        usable = self.usable_directories()
+        if not usable:
+            raise StorageFailed("no log directory can be used")
+        directory = min(usable, key=lambda each: len(each.logs))
+        path = directory.partition_path(topic, partition)
+        self.pool.make_directory(path)
+        if topic_id != NO_ID:
+            write_topic_id(self.pool, path, topic_id)
+        log = open_log(
+            pool=self.pool,
+            cache=self.cache,
+            topic=topic,
+            partition=partition,
+            topic_id=topic_id,
+            directory=path,
+            config=config,
+            now_ms=self._now_ms,
+            producer_expiration_ms=self.settings.producer_expiration_ms,
+        )
+        self.logs[topic, partition] = directory.logs[topic, partition] = log
+        return log
+
+    def delete(self, log: Log) -> None:
+        """Forget a log at once, and remove its directory when `log.segment.delete.delay.ms` passed."""
+        path = self._rename(log, "-delete")
+        self._housekeeping.remove_directory_later(
+            path, self._now_ms + self.settings.delete_delay_ms, log
+        )
+
+    def move_aside(self, log: Log) -> None:
+        """Forget a log, but leave its files for the operator, in a directory that ends in -stray."""
+        self._rename(log, "-stray")
+        log.abandon()
+
+    def move_aside_unknown(self, is_known: Callable[[Log], bool]) -> list[str]:
+        """Move aside what the metadata does not know; their names."""
+        unknown = [log for log in self.logs.values() if not is_known(log)]
+        for log in unknown:
+            self.move_aside(log)
+        return [f"{log.topic}-{log.partition}" for log in unknown]
+
+    def _rename(self, log: Log, suffix: str) -> str:
+        directory = self.directory_of(log)
+        ending = f"-{log.partition}.{uuid4().hex}{suffix}"
+        name = log.topic[: _LONGEST_NAME - len(ending)] + ending
+        path = f"{directory.path.rstrip('/')}/{name}"
+        self.pool.rename(log.directory, path)
+        log.moved_to(path)
+        del self.logs[log.topic, log.partition]
+        del directory.logs[log.topic, log.partition]
+        return path
+
+    # Failure and time.
+
+    def fail_directory(self, directory: LogDirectory, failure: StorageFailed) -> None:
+        """The disk refused: no log of the directory can be used any more."""
+        if directory.failure is not None:
+            return
+        _logger.error("Log directory %s failed: %s", directory.path, failure)
+        directory.failure = failure
+        for key, log in directory.logs.items():
+            del self.logs[key]
+            log.abandon()
+        directory.logs.clear()
+        self.on_directory_failed(directory)
+
+    def tick(self, now_ms: int) -> None:
+        """Do what is due: call it about once a second."""
+        self._now_ms = now_ms
+        self._housekeeping.tick(now_ms)
