@@ -1,0 +1,80 @@
+"""Requests that the controller carries out: passed on, answered when it has, or when time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from barnabas.broker.dispatch import Later
+from barnabas.replication.purgatory import Parked
+
+if TYPE_CHECKING:
+    from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
+
+
+def forward(
+    broker: Broker,
+    request: Message,
+    *,
+    timeout_ms: int | None = None,
+    timed_out: Callable[[], Message] | None = None,
+    finish: Callable[[Message], Message] | None = None,
+) -> Message | Later:
+    """The controller's answer, through `finish` if given, or `timed_out()` after the timeout.
+
+    A client without patience (a timeout of 0 or less) is refused at once and nothing happens.
+    After a timeout the controller goes on; only the client stops waiting.
+    """
+    assert (timeout_ms is None) == (timed_out is None)
+    if timeout_ms is not None and timeout_ms <= 0:
+        assert timed_out is not None
+        return timed_out()
+    waiting = _Waiting(broker, timed_out, finish)
+    broker.controller.submit(request, waiting.answered)
+    if timeout_ms is not None:
+        waiting.limit(broker.clock.monotonic() + timeout_ms / 1000)
+    return waiting.later
+
+
+class _Waiting:
+    """One request at the controller.  Answered once: by it, or by the clock."""
+
+    __slots__ = ("_broker", "_done", "_finish", "_parked", "_timed_out", "later")
+
+    def __init__(
+        self,
+        broker: Broker,
+        timed_out: Callable[[], Message] | None,
+        finish: Callable[[Message], Message] | None,
+    ) -> None:
+        self.later = Later()
+        self._broker = broker
+        self._timed_out = timed_out
+        self._finish = finish
+        self._parked: Parked | None = None
+        self._done = False
+
+    def limit(self, deadline: float) -> None:
+        """Stop waiting then."""
+        if not self._done:
+            self._parked = Parked(self._expired, (), deadline)
+            self._broker.replicas.produces.park(self._parked)
+            self.later.on_abandon = self._forget
+
+    def answered(self, response: Message) -> None:
+        if not self._done:
+            self._done = True
+            self._forget()
+            self.later.resolve(response if self._finish is None else self._finish(response))
+
+    def _expired(self, expired: bool) -> bool:
+        if expired and not self._done:
+            self._done = True
+            assert self._timed_out is not None
+            self.later.resolve(self._timed_out())
+        return expired
+
+    def _forget(self) -> None:
+        if self._parked is not None:
+            self._broker.replicas.produces.forget(self._parked)
