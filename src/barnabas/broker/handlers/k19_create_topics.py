@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ErrorCode
+from barnabas.base.errors import RequestTimedOut
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.forward import forward
+from barnabas.controller.decider.create_topics import refuse
 from barnabas.protocol.apis import ApiKey
-from barnabas.protocol.messages.create_topics import (
-    CreatableTopicResult,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
@@ -26,15 +23,9 @@ if TYPE_CHECKING:
 def create_topics(
     broker: Broker, ctx: RequestContext, request: CreateTopicsRequest
 ) -> Message | Later:
-    def timed_out() -> CreateTopicsResponse:
-        names = dict.fromkeys(topic.name for topic in request.topics)
-        return CreateTopicsResponse(
-            topics=[
-                CreatableTopicResult(
-                    name=name, error_code=int(ErrorCode.REQUEST_TIMED_OUT), error_message=None
-                )
-                for name in names
-            ]
-        )
-
-    return forward(broker, request, timeout_ms=request.timeout_ms, timed_out=timed_out)
+    return forward(
+        broker,
+        request,
+        timeout_ms=request.timeout_ms,
+        timed_out=lambda: refuse(request, RequestTimedOut()),
+    )

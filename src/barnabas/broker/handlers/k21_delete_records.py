@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import InvalidTopic, OffsetOutOfRange, PolicyViolation
+from barnabas.base.errors import InvalidTopic, PolicyViolation
 from barnabas.broker.dispatch import RequestContext, handles
 from barnabas.broker.handlers.shared import INTERNAL_TOPICS, failure
 from barnabas.protocol.apis import ApiKey
@@ -60,8 +60,4 @@ def _low_watermark(broker: Broker, topic: str, wanted: DeleteRecordsPartition) -
     if log.config.is_compacted and not log.config.is_deleted:
         raise PolicyViolation(f"{topic} is compacted: its records are not deleted.")
     to_end = wanted.offset == TO_HIGH_WATERMARK
-    offset = log.high_watermark if to_end else wanted.offset
-    if not 0 <= offset <= log.high_watermark:
-        raise OffsetOutOfRange(f"{offset} is not in 0 to {log.high_watermark} of {topic}.")
-    log.delete_records_before(offset)
-    return log.start_offset
+    return log.delete_records_before(log.high_watermark if to_end else wanted.offset)

@@ -12,8 +12,7 @@ from barnabas.base.errors import InvalidRequest, UnknownTopicOrPartition
 from barnabas.base.settings import DescribedValue, describe_topic
 from barnabas.broker.dispatch import RequestContext, handles
 from barnabas.broker.handlers import loggers
-from barnabas.broker.handlers.config_changes import ALL_BROKERS, check_own
-from barnabas.broker.handlers.shared import explained
+from barnabas.broker.handlers.shared import check_own, explained
 from barnabas.controller.decider.names import check_name
 from barnabas.controller.image_types import ResourceType
 from barnabas.protocol.apis import ApiKey
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from barnabas.broker.state import Broker
 
 LOGGER_SOURCE = 6
+ALL_BROKERS = ""
 
 
 @handles(ApiKey.DESCRIBE_CONFIGS, versions=(1, 4))

@@ -1,7 +1,8 @@
 """IncrementalAlterConfigs (KIP-339): set, remove, append to or subtract from single settings.
 
-Topics and brokers (one, or all with an empty name) go to the controller and take effect at once;
-log levels (BROKER_LOGGER) are this process's own.
+Topics and brokers (one, or all with an empty name) go to the controller and take effect at once.
+Log levels (BROKER_LOGGER) are this process's own and are changed here.  Each resource succeeds or
+fails by itself, and as a whole.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from typing import TYPE_CHECKING
 from barnabas.base.errors import InvalidRequest
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers import loggers
-from barnabas.broker.handlers.config_changes import check_kind, check_own, merge, screen
 from barnabas.broker.handlers.forward import forward
-from barnabas.broker.handlers.loggers import DELETE, OPERATIONS
+from barnabas.broker.handlers.shared import check_own, explained
 from barnabas.controller.image_types import ResourceType
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.incremental_alter_configs import (
@@ -32,51 +32,54 @@ if TYPE_CHECKING:
 def incremental_alter_configs(
     broker: Broker, ctx: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> Message | Later:
-    def check(resource: AlterConfigsResource) -> bool:
-        _check_operations(resource)
-        if resource.resource_type == ResourceType.BROKER_LOGGER:
-            check_own(broker, resource.resource_name)
-            _change_loggers(resource, validate_only=request.validate_only)
-            return False
-        check_kind(broker, resource)
-        return True
+    ours = [r for r in request.resources if r.resource_type == ResourceType.BROKER_LOGGER]
+    if not ours:
+        return forward(broker, request)
+    answers = [_change_loggers(broker, resource, ours, request.validate_only) for resource in ours]
 
-    outcomes, remaining = screen(request.resources, check)
-
-    def answer(decided: Message) -> IncrementalAlterConfigsResponse:
+    def finish(decided: Message) -> IncrementalAlterConfigsResponse:
+        """All answers, in the order of the request."""
         assert isinstance(decided, IncrementalAlterConfigsResponse)
-        merged = merge(request.resources, outcomes, decided.responses)
+        own, others = iter(answers), iter(decided.responses)
         return IncrementalAlterConfigsResponse(
             responses=[
-                AlterConfigsResourceResponse(
-                    error_code=outcome.code,
-                    error_message=outcome.message,
-                    resource_type=resource.resource_type,
-                    resource_name=resource.resource_name,
-                )
-                for resource, outcome in zip(request.resources, merged, strict=True)
+                next(own if r.resource_type == ResourceType.BROKER_LOGGER else others)
+                for r in request.resources
             ]
         )
 
-    if not remaining:
-        return answer(IncrementalAlterConfigsResponse())
+    others = [r for r in request.resources if r.resource_type != ResourceType.BROKER_LOGGER]
+    if not others:
+        return finish(IncrementalAlterConfigsResponse())
     passed_on = IncrementalAlterConfigsRequest(
-        resources=remaining, validate_only=request.validate_only
+        resources=others, validate_only=request.validate_only
     )
-    return forward(broker, passed_on, finish=answer)
+    return forward(broker, passed_on, finish=finish)
 
 
-def _check_operations(resource: AlterConfigsResource) -> None:
-    for config in resource.configs:
-        if config.config_operation not in OPERATIONS:
-            raise InvalidRequest(f"There is no operation {config.config_operation} on a setting.")
-        if config.value is None and config.config_operation != DELETE:
-            raise InvalidRequest(f"{config.name} has no value: only its removal needs none.")
-
-
-def _change_loggers(resource: AlterConfigsResource, *, validate_only: bool) -> None:
-    for config in resource.configs:
-        loggers.check(config.name, config.config_operation, config.value)
-    if not validate_only:
+def _change_loggers(
+    broker: Broker,
+    resource: AlterConfigsResource,
+    ours: list[AlterConfigsResource],
+    validate_only: bool,
+) -> AlterConfigsResourceResponse:
+    answer = AlterConfigsResourceResponse(
+        error_message=None,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+    try:
+        if sum(other.resource_name == resource.resource_name for other in ours) > 1:
+            raise InvalidRequest("A resource can be changed only once in a request.")
+        check_own(broker, resource.resource_name)
+        if len({config.name for config in resource.configs}) < len(resource.configs):
+            raise InvalidRequest("A logger can be changed only once in a request.")
         for config in resource.configs:
-            loggers.change(config.name, config.config_operation, config.value)
+            loggers.check(config.name, config.config_operation, config.value)
+        if not validate_only:
+            for config in resource.configs:
+                loggers.change(config.name, config.config_operation, config.value)
+    except Exception as error:
+        code, answer.error_message = explained(error, "a change of log levels")
+        answer.error_code = int(code)
+    return answer

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ApiError, ErrorCode, InvalidTopic, code_for
+from barnabas.base.errors import ApiError, ErrorCode, InvalidRequest, InvalidTopic, code_for
 from barnabas.controller.decider.names import check_name
+
+if TYPE_CHECKING:
+    from barnabas.broker.state import Broker
 
 logger = logging.getLogger("barnabas.requests")
 
@@ -55,3 +59,9 @@ def explained(error: Exception, what: str) -> tuple[ErrorCode, str]:
     """Code and text of one item's failure.  The text of our own faults stays in our own log."""
     code = failure(error, what)
     return code, str(error) if isinstance(error, ApiError) else code.text
+
+
+def check_own(broker: Broker, name: str) -> None:
+    """`InvalidRequest` unless `name` is this broker: nobody else knows its file and loggers."""
+    if name != str(broker.node_id):
+        raise InvalidRequest(f"This is broker {broker.node_id}: it cannot answer for {name!r}.")
