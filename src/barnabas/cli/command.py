@@ -26,5 +26,9 @@ class Command:
     """What stands before the line that says why the tool failed; the program's name if empty."""
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, for tools that clean up after it as they do after Ctrl-C."""
+
+
 class CommandError(Exception):
     """The tool cannot go on; one line that says why."""

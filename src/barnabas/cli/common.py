@@ -39,7 +39,9 @@ def older(option: Option, name: str) -> Option:
     )
 
 
-def client_properties(args: Parsed, *, files: Iterable[str], pairs: Iterable[str]) -> dict[str, str]:
+def client_properties(
+    args: Parsed, *, files: Iterable[str], pairs: Iterable[str]
+) -> dict[str, str]:
     """The client's properties: the files given by some options, then the pairs given by others.
 
     `bootstrap.servers` is always there: what was typed wins over a file.

@@ -1,8 +1,8 @@
 """Entry points: find the tool, read its command line, run it, and turn what was raised into one
 line on stderr and an exit status.
 
-0 is success and nothing else.  1: anything wrong.  130: Ctrl-C.  141: the reader of our output went
-away (`| head`), which nobody needs to be told.
+0 is success and nothing else.  1: anything wrong.  130: Ctrl-C.  143: SIGTERM.  141: the reader of
+our output went away (`| head`), which nobody needs to be told.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FAILED = 1
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+TERMINATED = 143
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,10 @@ def _run_script(name: str) -> int:
 
 
 def _barnabas(argv: Sequence[str]) -> int:
-    name = argv[0] if argv else "help"
+    if not argv:
+        sys.stderr.write(_overview())
+        return FAILED
+    name = argv[0]
     if name in ("--version", "version"):
         return _write(f"barnabas {_version()}\n")
     if name in ("--help", "-h", "help"):
@@ -89,7 +93,7 @@ def _barnabas(argv: Sequence[str]) -> int:
 
 def run_tool(program: str, module: str, argv: Sequence[str]) -> int:
     """Runs one tool to its end.  Never raises; all that it has to say is said when it returns."""
-    from barnabas.cli.command import CommandError
+    from barnabas.cli.command import CommandError, Terminated
     from barnabas.cli.options import UsageError, parse
     from barnabas.client.errors import ClientError
 
@@ -103,9 +107,11 @@ def run_tool(program: str, module: str, argv: Sequence[str]) -> int:
         status = command.run(args)
         sys.stdout.flush()
     except UsageError as error:
-        return _complain(program, f"{error} (--help shows the options)")
+        return _complain(program, str(error))
     except CommandError as error:
         return _complain(command.failure or program, str(error))
+    except Terminated:
+        return TERMINATED
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -185,3 +191,7 @@ def _overview() -> str:
         '"barnabas --version" shows the version.',
     ]
     return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

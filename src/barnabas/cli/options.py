@@ -137,14 +137,14 @@ def _find(token: str, name: str, spellings: dict[str, Option]) -> Option:
         if longer:
             listed = ", ".join(f"--{key}" for key in sorted(longer))
             raise UsageError(f"--{name} could be any of {listed}")
-    raise UsageError(f"unknown option {token.partition('=')[0]}{_suggestion(name, spellings)}")
+    raise UsageError(f"unknown option {token.partition('=')[0]}: {_suggestion(name, spellings)}")
 
 
 def _suggestion(name: str, spellings: dict[str, Option]) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, spellings, n=1)
-    return f" (did you mean --{close[0]}?)" if close else ""
+    return f"did you mean --{close[0]}?" if close else "--help lists the options"
 
 
 def _value_of(

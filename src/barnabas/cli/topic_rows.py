@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.client.topic_admin import INTERNAL_TOPICS, ConfigEntry, PartitionInfo, TopicInfo
 from barnabas.cli.options import UsageError
+from barnabas.client.topic_admin import INTERNAL_TOPICS, ConfigEntry, PartitionInfo, TopicInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

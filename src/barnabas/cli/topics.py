@@ -17,8 +17,8 @@ from barnabas.cli.common import (
 from barnabas.cli.options import INT_MAX, Option, Parsed, UsageError, at_most_one, required
 
 if TYPE_CHECKING:
-    from barnabas.client.topic_admin import TopicAdmin
     from barnabas.cli.topic_rows import Filters
+    from barnabas.client.topic_admin import TopicAdmin
 
 ACTIONS = ("list", "describe", "create", "alter", "delete")
 PARTITION_FILTERS = {
@@ -218,14 +218,14 @@ def parse_assignment(text: str) -> list[list[int]]:
 
 
 def _create(admin: TopicAdmin, args: Parsed, creation: Mapping[str, Any]) -> list[str]:
-    from barnabas.client.errors import Refused
+    from barnabas.client.errors import RefusedError
 
     name = required(args, "topic")
     if "." in name or "_" in name:
         _print([COLLISION_WARNING])
     try:
         admin.create(name, **creation)
-    except Refused as error:
+    except RefusedError as error:
         if error.name == "TOPIC_ALREADY_EXISTS" and args.has("if-not-exists"):
             return []
         raise
@@ -245,8 +245,8 @@ def _list(admin: TopicAdmin, args: Parsed) -> None:
 
 
 def _describe(admin: TopicAdmin, args: Parsed, properties: Mapping[str, str]) -> None:
-    from barnabas.client.replica_details import add_replica_details
     from barnabas.cli.topic_rows import describe_json, describe_lines, describe_rows
+    from barnabas.client.replica_details import add_replica_details
 
     topic_id = args.text("topic-id")
     if topic_id is None:
@@ -307,9 +307,7 @@ def _chosen(admin: TopicAdmin, args: Parsed) -> list[str]:
     from barnabas.cli.topic_rows import select_names
 
     pattern = args.text("topic")
-    names = select_names(
-        admin.names(), pattern, exclude_internal=args.has("exclude-internal")
-    )
+    names = select_names(admin.names(), pattern, exclude_internal=args.has("exclude-internal"))
     if not names and pattern and not args.has("if-exists"):
         raise CommandError(f"Topic '{pattern}' does not exist as expected")
     return names

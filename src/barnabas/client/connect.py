@@ -1,7 +1,8 @@
-"""Clients of confluent-kafka, opened in one way: Java's properties in, one clear line when it fails.
+"""Clients of confluent-kafka, opened in one way: Java's properties in, one clear line on failure.
 
-Nothing here is imported by `--help`: the library takes a tenth of a second to load.  librdkafka's own
-log lines are off unless `debug` is among the properties; what matters of them comes as `Troubles`.
+Nothing here is imported by `--help`: the library takes a tenth of a second to load.  librdkafka's
+own log lines are off unless `debug` is among the properties; what matters of them comes as
+`Troubles`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.client.addresses import find_listening
-from barnabas.client.errors import BadProperty, BrokerNotReachable, BrokerSilent, ClientError
+from barnabas.client.errors import ClientError, NotReachableError, PropertyError, SilentBrokerError
 from barnabas.client.java_properties import RENAMED, Role, translate
 
 if TYPE_CHECKING:
@@ -58,18 +59,18 @@ def open_admin(properties: Mapping[str, str], warn: Warn) -> tuple[AdminClient, 
 
 
 def open_producer(
-    properties: Mapping[str, str], defaults: Mapping[str, str], warn: Warn
+    properties: Mapping[str, str], defaults: Mapping[str, Any], warn: Warn
 ) -> tuple[Producer, Troubles]:
-    """`defaults` are librdkafka's own properties, for what the Java ones leave open."""
+    """`defaults` are librdkafka's own words, callbacks too, for what the properties leave open."""
     from confluent_kafka import Producer
 
     return _open(Producer, Role.PRODUCER, properties, defaults, warn)
 
 
 def open_consumer(
-    properties: Mapping[str, str], defaults: Mapping[str, str], warn: Warn
+    properties: Mapping[str, str], defaults: Mapping[str, Any], warn: Warn
 ) -> tuple[Consumer, Troubles]:
-    """`defaults` are librdkafka's own properties, for what the Java ones leave open."""
+    """`defaults` are librdkafka's own words, callbacks too, for what the properties leave open."""
     from confluent_kafka import Consumer
 
     return _open(Consumer, Role.CONSUMER, properties, defaults, warn)
@@ -81,7 +82,7 @@ def no_answer(error: KafkaException, servers: str, troubles: Troubles) -> Client
         return troubles.fatal
     kafka_error: KafkaError = error.args[0]
     if kafka_error.name() in ("_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_RESOLVE"):
-        return BrokerSilent(servers, ANSWER_TIMEOUT_S)
+        return SilentBrokerError(servers, ANSWER_TIMEOUT_S)
     return ClientError(_tidy(kafka_error.str()))
 
 
@@ -89,7 +90,7 @@ def _open(
     factory: Callable[[dict[str, Any]], Client],
     role: Role,
     properties: Mapping[str, str],
-    defaults: Mapping[str, str],
+    defaults: Mapping[str, Any],
     warn: Warn,
 ) -> tuple[Client, Troubles]:
     translated = translate(properties, role)
@@ -102,12 +103,12 @@ def _open(
     troubles = Troubles(servers, warn)
     client = _create(factory, config, troubles)
     if find_listening(servers, timeout_s=REACH_TIMEOUT_S) is None:
-        raise BrokerNotReachable(servers)
+        raise NotReachableError(servers)
     return client, troubles
 
 
 def _create(
-    factory: Callable[[dict[str, Any]], Client], config: dict[str, str], troubles: Troubles
+    factory: Callable[[dict[str, Any]], Client], config: dict[str, Any], troubles: Troubles
 ) -> Client:
     """librdkafka is asked what it knows, not second-guessed: what it does not know is left out."""
     from confluent_kafka import KafkaException
@@ -115,17 +116,19 @@ def _create(
     while True:
         try:
             return factory({**config, "error_cb": troubles})
+        except TypeError as error:  # a property that takes a function or a flag of Python
+            raise PropertyError(f"client property: {error}") from None
         except KafkaException as error:
             text = error.args[0].str()
             unknown = _UNKNOWN.search(text)
             if unknown is None or unknown[1] not in config:
-                raise BadProperty(_bad_property(factory, config) or _tidy(text)) from None
+                raise PropertyError(_bad_property(factory, config) or _tidy(text)) from None
             troubles.warn(f"client property {unknown[1]} is not known here and is ignored")
             del config[unknown[1]]
 
 
 def _bad_property(
-    factory: Callable[[dict[str, Any]], Client], config: Mapping[str, str]
+    factory: Callable[[dict[str, Any]], Client], config: Mapping[str, Any]
 ) -> str | None:
     """The property whose value is refused, by the name it was given (librdkafka has aliases)."""
     from confluent_kafka import KafkaException
@@ -136,7 +139,9 @@ def _bad_property(
             factory({"group.id": "-", "log_level": "0", name: value})
         except KafkaException as error:
             if "Invalid value" in error.args[0].str():
-                return f'client property {java_names.get(name, name)}: "{value}" is not a valid value'
+                return (
+                    f'client property {java_names.get(name, name)}: "{value}" is not a valid value'
+                )
     return None
 
 

@@ -15,19 +15,18 @@ class ClientError(Exception):
     """Whether no broker was ever heard: the text then says all, whatever was to be done."""
 
 
-class BrokerNotReachable(ClientError):
+class NotReachableError(ClientError):
     """Nobody listens at any of the addresses."""
 
     before_any_answer: ClassVar[bool] = True
 
     def __init__(self, servers: str) -> None:
         super().__init__(
-            f"broker not reachable at {servers}: is it running? "
-            'Start one with "barnabas start".'
+            f'broker not reachable at {servers}: is it running? Start one with "barnabas start".'
         )
 
 
-class BrokerSilent(ClientError):
+class SilentBrokerError(ClientError):
     """Somebody listens, but does not answer as a broker would."""
 
     before_any_answer: ClassVar[bool] = True
@@ -39,11 +38,11 @@ class BrokerSilent(ClientError):
         )
 
 
-class BadProperty(ClientError):
+class PropertyError(ClientError):
     """A client property that cannot be used; the text names it."""
 
 
-class Refused(ClientError):
+class RefusedError(ClientError):
     """The broker answered with an error."""
 
     def __init__(self, name: str, text: str) -> None:
@@ -52,6 +51,6 @@ class Refused(ClientError):
         """Of the error code, such as TOPIC_ALREADY_EXISTS."""
 
 
-def refused(error: KafkaError) -> Refused:
+def refused(error: KafkaError) -> RefusedError:
     """From the library's error: the broker's own words where it gave some."""
-    return Refused(error.name(), error.str())
+    return RefusedError(error.name(), error.str())

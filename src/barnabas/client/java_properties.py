@@ -1,8 +1,8 @@
 """Properties of Java clients, in librdkafka's words.
 
 People have files written for Java clients.  Most names mean the same in librdkafka; this module has
-the others.  Whatever is not mentioned here is passed on as it is, and librdkafka itself says whether
-it knows it (see `connect.py`).
+the others.  Whatever is not mentioned here is passed on as it is, and librdkafka itself says
+whether it knows it (see `connect.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from barnabas.client.errors import BadProperty
+from barnabas.client.errors import PropertyError
 
 
 class Role(enum.Enum):
@@ -85,7 +85,7 @@ def translate(properties: Mapping[str, str], role: Role) -> Translated:
 
 def _buffer_memory(result: Translated, properties: Mapping[str, str], value: str) -> None:
     if not value.isdigit():
-        raise BadProperty(f'buffer.memory: "{value}" is not a whole number')
+        raise PropertyError(f'buffer.memory: "{value}" is not a whole number')
     result.config["queue.buffering.max.kbytes"] = str(max(1, int(value) // 1024))
 
 
@@ -128,7 +128,7 @@ def _endpoint_check(result: Translated, properties: Mapping[str, str], value: st
 def _truststore(result: Translated, properties: Mapping[str, str], value: str) -> None:
     kind = _store_kind("ssl.truststore.location", value)
     if kind != "PEM":
-        raise BadProperty(
+        raise PropertyError(
             f"ssl.truststore.location: {value} is a {kind} store, which only Java reads; "
             "export its certificates to a PEM file and name that"
         )
@@ -144,7 +144,7 @@ def _keystore(result: Translated, properties: Mapping[str, str], value: str) -> 
         result.config["ssl.keystore.location"] = value
         result.config["ssl.keystore.password"] = properties.get("ssl.keystore.password", "")
     else:
-        raise BadProperty(
+        raise PropertyError(
             f"ssl.keystore.location: {value} is a {kind} store, which only Java reads; "
             "convert it to PKCS12 or PEM"
         )
@@ -156,13 +156,15 @@ def _store_kind(name: str, path: str) -> str:
         with open(path, "rb") as file:
             begin = file.read(4096)
     except OSError as error:
-        raise BadProperty(f"{name}: cannot read {path}: {error.strerror}") from None
+        raise PropertyError(f"{name}: cannot read {path}: {error.strerror}") from None
     if begin.startswith((b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")):
         return "JKS"
     return "PEM" if b"-----BEGIN" in begin else "PKCS12"
 
 
-_JAAS = re.compile(r"\s*(?P<module>[\w.$]+)\s+(required|requisite|sufficient|optional)\b(?P<rest>.*)", re.S)
+_JAAS = re.compile(
+    r"\s*(?P<module>[\w.$]+)\s+(required|requisite|sufficient|optional)\b(?P<rest>.*)", re.DOTALL
+)
 _JAAS_PAIR = re.compile(r'([\w.]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;]+)')
 _JAAS_NAMES = {
     "PlainLoginModule": {"username": "sasl.username", "password": "sasl.password"},
@@ -180,7 +182,7 @@ def _jaas(result: Translated, properties: Mapping[str, str], value: str) -> None
     match = _JAAS.fullmatch(value)
     names = _JAAS_NAMES.get(_class_name(match["module"])) if match else None
     if match is None or names is None:
-        raise BadProperty(
+        raise PropertyError(
             "sasl.jaas.config: expected one of the login modules "
             f'{", ".join(_JAAS_NAMES)}, then "required" and options'
         )

@@ -38,7 +38,9 @@ def add_replica_details(
         if connection.version_of(ApiKey.LIST_PARTITION_REASSIGNMENTS) is not None:
             moves = _reassignments(connection)
     return [
-        replace(topic, partitions=[_detailed(topic.name, each, elr, moves) for each in topic.partitions])
+        replace(
+            topic, partitions=[_detailed(topic.name, each, elr, moves) for each in topic.partitions]
+        )
         for topic in topics
     ]
 

@@ -1,8 +1,8 @@
 """Topics of a cluster: look at them, create, grow and delete them.
 
 A thin layer over confluent-kafka's admin client that gives plain values and one-line errors.  What
-librdkafka has no call for (eligible leader replicas, reassignments) is asked through `wire.py`, where
-the listener allows that, and is None otherwise.
+librdkafka has no call for (eligible leader replicas, reassignments) is asked through
+`replica_details.py`.
 """
 
 from __future__ import annotations
@@ -107,7 +107,10 @@ class TopicAdmin:
 
     def configs(self, names: Sequence[str]) -> dict[str, list[ConfigEntry]]:
         """All settings of these topics, sorted by name."""
-        from confluent_kafka.admin import ConfigResource, ResourceType
+        from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no __all__
+            ConfigResource,
+            ResourceType,
+        )
 
         if not names:
             return {}
@@ -131,7 +134,7 @@ class TopicAdmin:
         config: Mapping[str, str] | None = None,
     ) -> None:
         """-1 leaves a number to the broker; an assignment names the replicas of each partition."""
-        from confluent_kafka.admin import NewTopic
+        from confluent_kafka.cimpl import NewTopic
 
         if assignment:
             topic = NewTopic(
@@ -153,7 +156,7 @@ class TopicAdmin:
         self, name: str, *, total: int, assignment: Sequence[Sequence[int]] = ()
     ) -> None:
         """Grows a topic to a total; the assignment is that of the new partitions alone."""
-        from confluent_kafka.admin import NewPartitions
+        from confluent_kafka.cimpl import NewPartitions
 
         if assignment:
             grown = NewPartitions(name, total, [list(replicas) for replicas in assignment])

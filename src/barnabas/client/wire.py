@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from barnabas.client.addresses import parse_servers
-from barnabas.client.errors import BrokerNotReachable, ClientError
+from barnabas.client.errors import ClientError, NotReachableError
 from barnabas.protocol.apis import APIS, ApiKey
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.framing import FrameReader, read_response_header, request_frame
@@ -39,7 +39,7 @@ class Connection:
         try:
             self._socket = socket.create_connection((host, port), timeout=timeout_s)
         except OSError:
-            raise BrokerNotReachable(self._address) from None
+            raise NotReachableError(self._address) from None
         self._versions: dict[int, tuple[int, int]] | None = None
 
     def __enter__(self) -> Connection:
@@ -107,6 +107,6 @@ def connect_any(servers: str, *, timeout_s: float) -> Connection:
     for host, port in parse_servers(servers):
         try:
             return Connection(host, port, timeout_s=timeout_s)
-        except BrokerNotReachable:
+        except NotReachableError:
             continue  # the next one; that all failed is said below
-    raise BrokerNotReachable(servers)
+    raise NotReachableError(servers)
