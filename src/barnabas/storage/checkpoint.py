@@ -1,10 +1,10 @@
 """Checkpoint files: text, a version line, a count line, then as many lines as it says.
 
 A log directory has four, each with a line `topic partition offset` for every partition:
-`recovery-point-offset-checkpoint` (all below is on the disk), `replication-offset-checkpoint` (high
-watermark), `log-start-offset-checkpoint` (where DeleteRecords moved the start to) and
-`cleaner-offset-checkpoint` (all below is compacted).  A file that is missing or damaged reads as empty:
-each has a safe default.
+`recovery-point-offset-checkpoint` (all below is on the disk), `replication-offset-checkpoint`
+(high watermark), `log-start-offset-checkpoint` (where DeleteRecords moved the start to) and
+`cleaner-offset-checkpoint` (all below is compacted).  A file that is missing or damaged reads as
+empty: each has a safe default.
 """
 
 from __future__ import annotations

@@ -82,6 +82,13 @@ class LogConfig:
         object.__setattr__(self, "rules", rules)
 
     @property
+    def roll_ms(self) -> int:
+        """Age at which a segment is closed: compaction must not wait longer than it may."""
+        if self.is_compacted:
+            return min(self.segment_ms, max(self.max_compaction_lag_ms, 0))
+        return self.segment_ms
+
+    @property
     def is_compacted(self) -> bool:
         return "compact" in self.cleanup_policy
 

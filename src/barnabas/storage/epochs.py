@@ -33,7 +33,7 @@ class EpochCache:
         return list(self._entries)
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """`epoch` appends from `start_offset` on.  Nothing changes for an epoch that began before."""
+        """`epoch` appends from `start_offset` on.  An epoch that began before changes nothing."""
         if epoch < 0 or (epoch <= self.latest and self._find(epoch) is not None):
             return
         while self._entries and (

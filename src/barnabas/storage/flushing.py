@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from barnabas.storage.segment import INDEX, TIME_INDEX, TXN_INDEX
+from barnabas.storage.segment_files import INDEX, TIME_INDEX, TXN_INDEX
 
 if TYPE_CHECKING:
     from barnabas.storage.fs import FilePool, PrivateFile
-    from barnabas.storage.segment import Segment
+    from barnabas.storage.log_state import LogState
 
 EPOCH_FILE = "leader-epoch-checkpoint"
 
@@ -23,31 +23,8 @@ class FlushJob:
     pool: FilePool
     files: list[PrivateFile]
     paths: list[str]
-    directory: str
-
-    @classmethod
-    def for_segments(
-        cls,
-        segments: list[Segment],
-        *,
-        pool: FilePool,
-        directory: str,
-        offset: int,
-        generation: int,
-    ) -> FlushJob:
-        """Made on the loop thread: it holds descriptors of its own, whatever happens to names."""
-        paths = [f"{directory}/{EPOCH_FILE}"]
-        for segment in segments:
-            if segment.is_closed:
-                paths += [segment.path(kind) for kind in (INDEX, TIME_INDEX, TXN_INDEX)]
-        return cls(
-            offset=offset,
-            generation=generation,
-            pool=pool,
-            files=[segment.file.duplicate() for segment in segments],
-            paths=paths,
-            directory=directory,
-        )
+    directory: str | None
+    """Where names changed too."""
 
     def run(self) -> None:
         try:
@@ -58,4 +35,32 @@ class FlushJob:
                 file.close()
         for path in self.paths:
             self.pool.sync_path(path)
-        self.pool.sync_directory(self.directory)
+        if self.directory is not None:
+            self.pool.sync_directory(self.directory)
+
+
+def job_for(log: LogState, *, closed_only: bool) -> FlushJob | None:
+    """Made on the loop thread: it holds descriptors of its own, whatever happens to names."""
+    offset = log.segments.active.base_offset if closed_only else log.written_end_offset
+    if offset <= log.recovery_point:
+        return None
+    log.save_epochs()
+    files: list[PrivateFile] = []
+    paths: list[str] = []
+    for segment in log.segments.from_offset(log.recovery_point):
+        if segment.is_closed:
+            paths += [segment.path(kind) for kind in (INDEX, TIME_INDEX, TXN_INDEX)]
+        elif closed_only:
+            continue
+        files.append(segment.file.duplicate())
+    names_changed, log.names_changed = log.names_changed, False
+    if names_changed:
+        paths.append(f"{log.directory}/{EPOCH_FILE}")
+    return FlushJob(
+        offset=offset,
+        generation=log.generation,
+        pool=log.pool,
+        files=files,
+        paths=paths,
+        directory=log.directory if names_changed else None,
+    )

@@ -2,8 +2,8 @@
 
 `<base>.index`: 8 bytes an entry, big-endian: offset relative to the base (int32), position (int32).
 The offset is the *last* one of the batch at that position.
-`<base>.timeindex`: 12 bytes an entry: timestamp (int64), relative offset (int32).  All batches up to
-the one that holds this offset have no greater timestamp; entries grow in both fields.
+`<base>.timeindex`: 12 bytes an entry: timestamp (int64), relative offset (int32).  All batches up
+to the one that holds this offset have no greater timestamp; entries grow in both fields.
 
 An entry is made for the first batch after every `index.interval.bytes`.  Neither file is needed for
 correctness: both can be made again from the log.
@@ -141,7 +141,7 @@ class TimeIndex:
         return self.entry(len(self) - 1) if self._data else None
 
     def floor(self, timestamp: int) -> int:
-        """The relative offset up to which everything is older than `timestamp` or as old; 0 if none."""
+        """Up to this relative offset everything is as old as `timestamp` or older; 0 if none."""
         at = bisect_right(range(len(self)), timestamp, key=lambda i: self.entry(i)[0])
         return self.entry(at - 1)[1] if at else 0
 

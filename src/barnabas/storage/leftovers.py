@@ -1,32 +1,30 @@
 """What a crash may leave in a partition directory, and how it is cleared up when the log opens.
 
-Compaction replaces segments in three steps: `.cleaned` files are written and made durable, renamed to
-`.swap`, and, when the segments they replace are out of the way, renamed to their final names.  A
-`.cleaned` file counts for nothing; with all `.swap` files there the replacement is finished.
+Compaction replaces segments in three steps: `.cleaned` files are written and made durable, renamed
+to `.swap`, and, when the segments they replace are out of the way, renamed to their final names.
+A `.cleaned` file counts for nothing; with all `.swap` files there the replacement is finished.
 """
 
 from __future__ import annotations
 
 import logging
-import struct
 from typing import TYPE_CHECKING
 
-from barnabas.storage.segment import CLEANED, DELETED, LOG, SEGMENT_SUFFIXES, SWAP
+from barnabas.storage.segment_files import (
+    CLEANED,
+    DELETED,
+    LOG,
+    SEGMENT_SUFFIXES,
+    SWAP,
+    parse_offset,
+    scan_headers,
+)
 
 if TYPE_CHECKING:
     from barnabas.storage.fs import FilePool
 
 TEMPORARY = ".tmp"
-_PLACE = struct.Struct(">qi11xi")
 _logger = logging.getLogger(__name__)
-
-
-def parse_offset(name: str, suffix: str) -> int | None:
-    """The offset in a file name like `00000000000000000042.log`; None if it is another file."""
-    stem = name[: -len(suffix)] if suffix else name
-    if not name.endswith(suffix) or len(stem) != 20 or not stem.isdecimal():
-        return None
-    return int(stem)
 
 
 def finish_swaps(pool: FilePool, directory: str, names: list[str]) -> set[str]:
@@ -82,13 +80,7 @@ def _base_of(name: str, last_suffix: str) -> int | None:
 def _end_of(pool: FilePool, path: str, base_offset: int) -> int:
     """The offset after the last batch of a segment that compaction wrote."""
     end = base_offset
-    position = 0
     with pool.open_private(path) as file:
-        size = file.size
-        while position + _PLACE.size <= size:
-            base, length, delta = _PLACE.unpack(file.read(position, _PLACE.size))
-            if length <= 0:
-                break
-            end = base + delta + 1
-            position += length + 12
+        for _, header in scan_headers(file, 0, file.size):
+            end = header.next_offset
     return end

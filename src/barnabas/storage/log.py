@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, NamedTuple
+import struct
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from barnabas.base.errors import CorruptMessage, OffsetOutOfRange, StorageFailed
-from barnabas.records.batch import (
-    LOG_OVERHEAD,
-    TRANSACTIONAL,
-    BatchHeader,
-    crc_is_valid,
-    iter_headers,
-    set_offset_and_epoch,
-)
+from barnabas.records.batch import LOG_OVERHEAD, TRANSACTIONAL, crc_is_valid, iter_headers
 from barnabas.records.control import ControlType, EndTxnMarker, encode_end_txn_marker
 from barnabas.records.validate import validate_batch
-from barnabas.storage import log_read, log_trim, producer_snapshot
-from barnabas.storage.flushing import EPOCH_FILE, FlushJob
+from barnabas.storage import flushing, log_trim
 from barnabas.storage.index import MAX_RELATIVE_OFFSET
-from barnabas.storage.producer_state import MAX_SEQUENCE, ProducerEntry, ProducerStates
+from barnabas.storage.log_state import LogParts, LogState
+from barnabas.storage.producer_state import MAX_SEQUENCE, AppendedBatch, ProducerEntry
 from barnabas.storage.replay import apply_batch
-from barnabas.storage.segment import Segment, segment_path
+from barnabas.storage.segment import Segment
 
 if TYPE_CHECKING:
+    from barnabas.records.batch import BatchHeader
     from barnabas.storage.config import LogConfig
-    from barnabas.storage.epochs import EpochCache
-    from barnabas.storage.fs import Buffer, FilePool, FileSlice
-    from barnabas.storage.index import IndexCache
-    from barnabas.storage.log_read import FoundOffset, ReadHint
-    from barnabas.storage.segments import Segments
-    from barnabas.storage.txn_index import AbortedTransaction
+    from barnabas.storage.flushing import FlushJob
+    from barnabas.storage.fs import Buffer
+    from barnabas.storage.log_trim import CleanedSegment, SegmentView
 
-SNAPSHOT = ".snapshot"
+_assign = struct.Struct(">qii").pack_into  # base offset, length, leader epoch
 _new_tuple = tuple.__new__
-_logger = logging.getLogger(__name__)
 
 
 class Appended(NamedTuple):
@@ -46,19 +36,17 @@ class Appended(NamedTuple):
     log_start_offset: int
 
 
-class Log:
+class Log(LogState):
     """A partition replica.  Loop thread only.
 
-    Appends are queued and reach the page cache in `write_pending`; until then they can be taken back,
-    and no reader sees them.  They are durable below `recovery_point`, which `flush` moves.
-
-    `start_offset <= high_watermark <= written_end_offset <= end_offset` always holds.
+    Appends are queued and reach the page cache in `write_pending`; until then they can be taken
+    back, and no reader sees them.  They are durable below `recovery_point`, which `flush` moves.
     """
 
     __slots__ = (
         "_epochs_before",
         "_failure",
-        "_hint",
+        "_is_abandoned",
         "_mark",
         "_pending",
         "_pending_bytes",
@@ -66,77 +54,17 @@ class Log:
         "_roll_bytes",
         "_roll_jitter",
         "_roll_offset",
-        "cache",
-        "config",
-        "deleted",
-        "directory",
-        "end_offset",
-        "epochs",
-        "generation",
-        "high_watermark",
-        "last_flush_ms",
-        "partition",
-        "pool",
-        "producers",
-        "recovery_point",
-        "segments",
-        "snapshots",
-        "start_offset",
-        "topic",
-        "topic_id",
-        "written_end_offset",
     )
 
-    def __init__(
-        self,
-        *,
-        pool: FilePool,
-        cache: IndexCache,
-        topic: str,
-        partition: int,
-        topic_id: bytes,
-        directory: str,
-        config: LogConfig,
-        segments: Segments,
-        producers: ProducerStates,
-        epochs: EpochCache,
-        snapshots: list[int],
-        start_offset: int,
-        end_offset: int,
-        high_watermark: int,
-        recovery_point: int,
-    ) -> None:
-        """Built by `recovery.open_log`, which finds out what is on the disk."""
-        self.pool = pool
-        self.cache = cache
-        self.topic = topic
-        self.partition = partition
-        self.topic_id = topic_id
-        self.directory = directory
-        self.segments = segments
-        self.producers = producers
-        self.epochs = epochs
-        self.snapshots = snapshots
-        """Offsets of the producer snapshots on disk, growing."""
-        self.start_offset = start_offset
-        self.end_offset = self.written_end_offset = end_offset
-        self.high_watermark = high_watermark
-        self.recovery_point = recovery_point
-        self.generation = 0
-        """Counts truncations: what was true of an offset before one may not be after."""
-        self.last_flush_ms = 0
-        self.deleted: list[Segment] = []
-        """Segments that are out of the log, renamed to `.deleted`; the manager removes them."""
+    def __init__(self, parts: LogParts) -> None:
+        super().__init__(parts)
         self._pending: list[Buffer] = []
         self._pending_bytes = 0
         self._mark: tuple[int, ...] = ()
         self._epochs_before: list[tuple[int, int]] | None = None
         self._failure: StorageFailed | None = None
-        self._hint: ReadHint | None = None
-        self.reconfigure(config)
-
-    def __repr__(self) -> str:
-        return f"<Log {self.topic}-{self.partition} [{self.start_offset}, {self.end_offset})>"
+        self._is_abandoned = False
+        self.reconfigure(parts.config)
 
     def reconfigure(self, config: LogConfig) -> None:
         """Settings changed: they hold from the next append on."""
@@ -168,41 +96,28 @@ class Log:
         `data` must not change until `write_pending`.  `zero_start`: see `ProducerStates.check`.
         """
         if self._failure is not None:
-            raise StorageFailed(self._failure.message) from self._failure
+            self._refuse()
         data, header, append_time = validate_batch(
             data, self.config.rules, now_ms=now_ms, zstd_allowed=zstd_allowed
         )
-        (_, length, _, _, _, attributes, delta, _, timestamp, producer_id, epoch, sequence, _) = (
+        _, length, _, _, _, attributes, delta, _, timestamp, producer_id, epoch, sequence, _ = (
             header
         )
-        size = length + LOG_OVERHEAD
         entry: ProducerEntry | None = None
         if producer_id >= 0:
             entry = self.producers.entries.get(producer_id)
-            if entry is None:
-                entry = ProducerEntry(producer_id)
-            batches = entry.batches
             if (
-                not batches
-                or batches[-1][0] + 1 != sequence
+                entry is None
+                or not entry.batches
+                or entry.batches[-1][0] + 1 != sequence
                 or entry.producer_epoch != epoch
                 or (entry.transaction_start >= 0 and not attributes & TRANSACTIONAL)
             ):
-                repeated = self.producers.find_duplicate(entry, epoch, sequence, delta + 1)
+                entry = self.producers.entry_for(producer_id)
+                repeated = self._check_producer(entry, header, zero_start=zero_start)
                 if repeated is not None:
-                    return Appended(
-                        repeated.first_offset,
-                        repeated.last_offset,
-                        repeated.timestamp,
-                        self.start_offset,
-                    )
-                self.producers.check(
-                    entry,
-                    epoch,
-                    sequence,
-                    is_transactional=attributes & TRANSACTIONAL != 0,
-                    zero_start=zero_start,
-                )
+                    return repeated
+        size = length + LOG_OVERHEAD
         base = self.end_offset
         last = base + delta
         segment = self.segments.active
@@ -215,23 +130,39 @@ class Log:
         if not self._pending:
             self._mark = segment.mark()
         if leader_epoch != self.epochs.latest:
-            self._assign_epoch(leader_epoch)
-        set_offset_and_epoch(data, 0, base, leader_epoch)
+            self._assign_epoch(leader_epoch, base)
+        _assign(data, 0, base, length, leader_epoch)
         if entry is not None:
+            batch = _new_tuple(
+                AppendedBatch, ((sequence + delta) & MAX_SEQUENCE, last, delta, timestamp)
+            )
             self.producers.apply_data(
-                entry,
-                epoch,
-                (sequence + delta) & MAX_SEQUENCE,
-                last,
-                delta,
-                timestamp,
-                attributes & TRANSACTIONAL != 0,
+                entry, epoch, batch, is_transactional=attributes & TRANSACTIONAL != 0
             )
         segment.add(last, size, timestamp)
         self._pending.append(data)
         self._pending_bytes += size
         self.end_offset = last + 1
         return _new_tuple(Appended, (base, last, append_time, self.start_offset))
+
+    def _check_producer(
+        self, entry: ProducerEntry, header: BatchHeader, *, zero_start: bool
+    ) -> Appended | None:
+        """What the first of two equal batches was told; None if the batch is a new one."""
+        epoch, sequence = header.producer_epoch, header.base_sequence
+        first = self.producers.find_duplicate(entry, epoch, sequence, header.last_offset_delta)
+        if first is not None:
+            return Appended(
+                first.first_offset, first.last_offset, first.timestamp, self.start_offset
+            )
+        self.producers.check(
+            entry,
+            epoch,
+            sequence,
+            is_transactional=header.is_transactional,
+            zero_start=zero_start,
+        )
+        return None
 
     def append_control(
         self,
@@ -247,8 +178,9 @@ class Log:
         """Queue the marker that ends a transaction in this partition."""
         entry = self.producers.entry_for(producer_id)
         self.producers.check_marker(entry, producer_epoch, coordinator_epoch, transaction_version)
+        kind = ControlType.COMMIT if is_commit else ControlType.ABORT
         batch = encode_end_txn_marker(
-            EndTxnMarker(ControlType.COMMIT if is_commit else ControlType.ABORT, coordinator_epoch),
+            EndTxnMarker(kind, coordinator_epoch),
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             timestamp=now_ms,
@@ -264,22 +196,22 @@ class Log:
         before them is fine.  `data` must not change until `write_pending`.
         """
         if self._failure is not None:
-            raise StorageFailed(self._failure.message) from self._failure
+            self._refuse()
         view = memoryview(data)
-        first = self.end_offset
+        expected = self.end_offset
         found = list(iter_headers(view))
         for position, header in found:
-            if header.base_offset < first:
+            if header.base_offset < expected:
                 raise OffsetOutOfRange(
-                    f"A batch at offset {header.base_offset} came after offset {first - 1}."
+                    f"A batch at offset {header.base_offset} came after offset {expected - 1}."
                 )
             if not crc_is_valid(view[position : position + header.size_bytes], header):
                 raise CorruptMessage(f"The batch at offset {header.base_offset} is damaged.")
-            first = header.next_offset
-        base = found[0][1].base_offset if found else self.end_offset
+            expected = header.next_offset
+        first = found[0][1].base_offset if found else expected
         for position, header in found:
             self._queue(view[position : position + header.size_bytes], header, now_ms)
-        return Appended(base, self.end_offset - 1, -1, self.start_offset)
+        return Appended(first, self.end_offset - 1, -1, self.start_offset)
 
     def _queue(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
         """Append one batch that needs no more checks."""
@@ -296,31 +228,34 @@ class Log:
         self._pending_bytes += size
         self.end_offset = last + 1
 
-    def _assign_epoch(self, epoch: int, offset: int | None = None) -> None:
+    def _assign_epoch(self, epoch: int, offset: int) -> None:
         if self._epochs_before is None:
             self._epochs_before = self.epochs.entries
-        self.epochs.assign(epoch, self.end_offset if offset is None else offset)
+        self.epochs.assign(epoch, offset)
 
     def start_leader_epoch(self, epoch: int) -> None:
         """A leader of `epoch` appends from here on."""
         self.epochs.assign(epoch, self.end_offset)
 
+    # Writing.
+
     def write_pending(self) -> None:
         """Write what is queued, with one system call.
 
-        StorageFailed: nothing of it was appended, and the log is as it was before.  Also raised, once,
-        if a write failed that an append had to make before it could roll.
+        StorageFailed: nothing of it was appended, and the log is as it was before.  Also raised,
+        once, if a write failed that an append had to make before it could roll.
         """
         pending = self._pending
         if not pending:
             if self._failure is not None:
-                failure, self._failure = self._failure, None
+                failure = self._failure
+                self._failure = failure if self._is_abandoned else None
                 raise StorageFailed(failure.message) from failure
             return
         segment = self.segments.active
         try:
             segment.file.append(pending, self._pending_bytes)
-            if self._mark[-1] != len(segment.aborted()):
+            if segment.has_unsaved_aborted:
                 segment.save_aborted()
         except StorageFailed:
             self._take_back(segment)
@@ -334,10 +269,9 @@ class Log:
             self.flush()
 
     def _take_back(self, segment: Segment) -> None:
-        size = self._mark[0]
-        if segment.file.size != size:  # the batches were written, but not what goes with them
-            segment.file.truncate(size)
+        """Be as if what is queued had never come."""
         segment.go_back_to(self._mark)
+        segment.file.take_back(segment.size_bytes)
         self.producers.roll_back()
         if self._epochs_before is not None:
             self.epochs.restore(self._epochs_before)
@@ -346,37 +280,38 @@ class Log:
         self._pending.clear()
         self._pending_bytes = 0
 
+    def _refuse(self) -> NoReturn:
+        """A write failed, and whoever queued those batches has not heard of it yet."""
+        failure = self._failure
+        assert failure is not None
+        raise StorageFailed(failure.message) from failure
+
     # Rolling.
 
     def _set_roll_limits(self) -> None:
         """Precompute, so that an append that does not roll needs three comparisons."""
         config = self.config
-        segment = self.segments.active
         self._roll_bytes = min(
             config.segment_bytes, config.max_index_entries * config.index_interval_bytes
         )
-        self._roll_offset = segment.base_offset + MAX_RELATIVE_OFFSET
+        self._roll_offset = self.segments.active.base_offset + MAX_RELATIVE_OFFSET
         self._roll_after_timestamp = -2  # unknown: the next append looks closer
 
     def _roll_if_needed(self, last_offset: int, size: int, timestamp: int, now_ms: int) -> Segment:
-        """The segment that a batch goes to."""
+        """The segment that a batch goes to; its indexes are loaded."""
         config = self.config
         segment = self.segments.active
-        index = segment.index  # loaded before the first append
+        entries = len(segment.index)
         segment.know_timestamps()
-        first, roll_ms = segment.first_timestamp, config.segment_ms - self._roll_jitter
-        waited = timestamp - first if first >= 0 else now_ms - segment.modified_ms
-        full = len(index) >= config.max_index_entries
-        if (
-            segment.size_bytes + size > config.segment_bytes
-            or (segment.size_bytes > 0 and waited > roll_ms)
-            or full
-            or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
-        ) and (segment.size_bytes > 0 or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET):
-            base = self.end_offset
-            if last_offset - base > MAX_RELATIVE_OFFSET:
-                base = last_offset - MAX_RELATIVE_OFFSET
-            self.roll(now_ms, base)
+        first, roll_ms = segment.first_timestamp, config.roll_ms - self._roll_jitter
+        waited = timestamp - first if first >= 0 else now_ms - segment.created_ms
+        overflows = last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
+        is_full = segment.size_bytes + size > config.segment_bytes
+        if overflows or (
+            segment.size_bytes > 0
+            and (is_full or waited > roll_ms or entries >= config.max_index_entries)
+        ):
+            self.roll(now_ms, max(self.end_offset, last_offset - MAX_RELATIVE_OFFSET))
             return self.segments.active
         if first >= 0:
             self._roll_after_timestamp = first + roll_ms
@@ -384,19 +319,18 @@ class Log:
 
     def roll(self, now_ms: int, base_offset: int | None = None) -> None:
         """Close the active segment and begin another; nothing happens if it would be the same."""
-        base = self.end_offset if base_offset is None else base_offset
         had_pending = bool(self._pending)
         try:
             self.write_pending()
         except StorageFailed as failure:
             if had_pending:
-                self._failure = failure  # whoever queued those batches learns of it too
+                self._failure = failure  # whoever queued those batches must learn of it too
             raise
+        base = self.end_offset if base_offset is None else base_offset
         active = self.segments.active
         if base == active.base_offset:
             return
         active.close_indexes()
-        self.producers.end_offset = base
         self.take_snapshot(base)
         segment = Segment.create(
             self.pool,
@@ -407,19 +341,15 @@ class Log:
             now_ms=now_ms,
         )
         self.segments.append(segment)
+        self.names_changed = True
         if active.size_bytes == 0:
             log_trim.drop(self, [active])
+        self.forget_places()
+
+    def forget_places(self) -> None:
+        """Segments changed: nothing remembered about positions holds."""
         self._hint = None
         self._set_roll_limits()
-
-    def take_snapshot(self, offset: int) -> None:
-        """Write down what is known of producers; it must be the state as of `offset`."""
-        if offset in self.snapshots[-1:] or offset == self.segments.first.base_offset:
-            return
-        assert not self.snapshots or offset > self.snapshots[-1], "snapshots must grow"
-        path = segment_path(self.directory, offset, SNAPSHOT)
-        self.pool.write_bytes(path, producer_snapshot.encode(self.producers.entries.values()))
-        self.snapshots.append(offset)
 
     # Durability.
 
@@ -433,39 +363,16 @@ class Log:
 
     def flush_job(self, *, closed_only: bool = False) -> FlushJob | None:
         """What a worker has to do to make all written so far durable; None if it is already."""
-        offset = self.segments.active.base_offset if closed_only else self.written_end_offset
-        if offset <= self.recovery_point:
-            return None
-        self.save_epochs()
-        return FlushJob.for_segments(
-            [
-                segment
-                for segment in self.segments.from_offset(self.recovery_point)
-                if segment.is_closed or not closed_only
-            ],
-            pool=self.pool,
-            directory=self.directory,
-            offset=offset,
-            generation=self.generation,
-        )
+        return flushing.job_for(self, closed_only=closed_only)
 
     def flushed(self, job: FlushJob) -> None:
         """`job` ran without an error."""
         if job.generation == self.generation:
             self.recovery_point = max(self.recovery_point, job.offset)
 
-    def save_epochs(self) -> None:
-        if self.epochs.dirty:
-            self.pool.write_atomically(
-                f"{self.directory}/{EPOCH_FILE}", self.epochs.encode(), sync=False
-            )
-            self.epochs.dirty = False
-
-    def close(self, *, flush: bool = True) -> None:
-        """Leave everything so that `open_log` finds it again without looking at the batches."""
-        self.write_pending()
-        if flush:
-            self.flush()
+    def close(self) -> None:
+        """Leave everything durable, so that `open_log` need not look at the batches."""
+        self.flush()
         self.segments.active.close_indexes()
         if self.end_offset > (self.snapshots[-1] if self.snapshots else self.start_offset):
             self.take_snapshot(self.end_offset)
@@ -477,81 +384,12 @@ class Log:
         """Give descriptors and memory back and write nothing: the directory is gone or broken."""
         self._pending.clear()
         self._pending_bytes = 0
+        self._is_abandoned = True
         self._failure = StorageFailed(f"{self.directory} is not in use any more")
         for segment in (*self.segments, *self.deleted):
             segment.close()
 
-    def moved_to(self, directory: str) -> None:
-        """The directory was renamed; open slices go on working."""
-        self.directory = directory
-        for segment in (*self.segments, *self.deleted):
-            segment.moved_to(directory)
-
-    # Watermarks.
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Everything below is decided: no open transaction has records there."""
-        unstable = self.producers.first_unstable_offset
-        return min(unstable, self.high_watermark) if unstable >= 0 else self.high_watermark
-
-    def advance_high_watermark(self, offset: int) -> bool:
-        """Everything below `offset` is replicated.  It never goes back.  True if it moved."""
-        assert offset <= self.written_end_offset, "the high watermark is beyond what is written"
-        if offset <= self.high_watermark:
-            return False
-        self.high_watermark = offset
-        self.producers.replicated_to(offset)
-        return True
-
-    # Reading.
-
-    @property
-    def size_bytes(self) -> int:
-        return self.segments.size_bytes
-
-    def read(
-        self, offset: int, *, max_bytes: int, end_offset: int, at_least_one: bool
-    ) -> FileSlice:
-        """Batches from the one that holds `offset`, all below `end_offset`; maybe none.
-
-        At most `max_bytes`, the last batch maybe cut; the first whole if `at_least_one`, else none if
-        it does not fit.  Never more than one segment's.
-        """
-        if offset < self.start_offset or offset > self.end_offset:
-            raise OffsetOutOfRange(
-                f"Offset {offset} is not between {self.start_offset} and {self.end_offset}."
-            )
-        found, self._hint = log_read.read_slice(
-            self.segments,
-            offset,
-            max_bytes=max_bytes,
-            end_offset=end_offset,
-            written_end_offset=self.written_end_offset,
-            at_least_one=at_least_one,
-            hint=self._hint,
-        )
-        return found
-
-    def find_by_time(self, timestamp: int) -> FoundOffset | None:
-        """The first record whose timestamp is `timestamp` or later."""
-        return log_read.find_by_time(self.segments, timestamp, self.start_offset)
-
-    def find_max_timestamp(self) -> FoundOffset | None:
-        return log_read.find_max_timestamp(self.segments)
-
-    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
-        """(epoch, end offset) of the last epoch not above `epoch`; (-1, -1) if unknown."""
-        return self.epochs.end_of(epoch, self.end_offset)
-
-    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
-        """Those with records from `start` up to, not including, `end`."""
-        return log_read.aborted_transactions(self.segments, start, end)
-
-    def active_producers(self) -> list[ProducerEntry]:
-        return list(self.producers.entries.values())
-
-    # Shortening.
+    # Shortening: see log_trim.py.
 
     def delete_records_before(self, offset: int) -> int:
         """Begin the log at `offset`, not above the high watermark; the new start offset."""
@@ -569,7 +407,10 @@ class Log:
         """Drop segments that are too old or too many; how many."""
         return log_trim.enforce_retention(self, now_ms)
 
-    def forget_places(self) -> None:
-        """Segments changed: nothing remembered about positions holds."""
-        self._hint = None
-        self._set_roll_limits()
+    def cleanable_segments(self) -> list[SegmentView]:
+        """Closed segments, oldest first, all of whose records are replicated and decided."""
+        return log_trim.cleanable_segments(self)
+
+    def replace_segments(self, new: list[CleanedSegment], old: list[SegmentView]) -> bool:
+        """Put compacted segments where `old` ones were; False if one of those is gone."""
+        return log_trim.replace_segments(self, new, old)

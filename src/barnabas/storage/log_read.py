@@ -72,9 +72,10 @@ def read_slice(
         if size < 0:
             size = first_batch_size(segment, found)
         if size <= max_bytes:
-            length = max_bytes
-        else:
-            length = size if at_least_one else 0
+            size = max_bytes
+        elif not at_least_one:
+            size = 0
+        length = size
     elif following is None or is_cut:
         hint = ReadHint(end_offset, segment, limit)
     return FileSlice(segment.file, found, length), hint

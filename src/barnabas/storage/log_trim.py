@@ -1,8 +1,8 @@
 """Making a log shorter: deleted records, retention, truncation, compaction's replacement.
 
-Functions of `Log`, kept apart for length.  Loop thread only.  Segments that leave the log are renamed to
-`.deleted` at once and put into `log.deleted`; the manager removes them later, so that answers on
-their way to a client keep their files for a while.
+Functions of `Log`, kept apart for length.  Loop thread only.  Segments that leave the log are
+renamed to `.deleted` at once and put into `log.deleted`; the manager removes them later, so that
+answers on their way to a client keep their files for a while.
 """
 
 from __future__ import annotations
@@ -11,14 +11,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import OffsetOutOfRange
-from barnabas.storage.segment import CLEANED, DELETED, SEGMENT_SUFFIXES, SWAP, Segment, segment_path
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_files import (
+    CLEANED,
+    DELETED,
+    SEGMENT_SUFFIXES,
+    SNAPSHOT,
+    SWAP,
+    TXN_INDEX,
+    segment_path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from barnabas.storage.log import Log
-
-SNAPSHOT = ".snapshot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +41,6 @@ class SegmentView:
     path: str
     size_bytes: int
     largest_timestamp: int
-    modified_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +53,6 @@ class CleanedSegment:
 
     base_offset: int
     size_bytes: int
-    modified_ms: int
 
 
 def drop(log: Log, segments: list[Segment]) -> None:
@@ -156,7 +161,7 @@ def truncate_to(log: Log, offset: int) -> bool:
         return False
     offset = max(offset, log.start_offset)
     if offset <= log.segments.first.base_offset:
-        reset_to(log, offset, now_ms=log.segments.active.modified_ms)
+        reset_to(log, offset, now_ms=log.segments.active.created_ms)
         return True
     number = log.segments.number_at(offset - 1)  # it keeps at least one offset
     segment = log.segments[number]
@@ -248,7 +253,6 @@ def cleanable_segments(log: Log) -> list[SegmentView]:
                 path=segment.file.path,
                 size_bytes=segment.size_bytes,
                 largest_timestamp=segment.largest_timestamp(),
-                modified_ms=segment.modified_ms,
             )
         )
     return views
@@ -284,7 +288,7 @@ def replace_segments(log: Log, new: list[CleanedSegment], old: list[SegmentView]
         for kind in reversed(SEGMENT_SUFFIXES):
             path = segment_path(log.directory, cleaned.base_offset, kind)
             renamed = log.pool.rename_if_there(path + SWAP, path)
-            has_aborted |= renamed and kind == ".txnindex"
+            has_aborted |= renamed and kind == TXN_INDEX
         swapped.append(
             Segment(
                 log.pool,
@@ -293,7 +297,6 @@ def replace_segments(log: Log, new: list[CleanedSegment], old: list[SegmentView]
                 cleaned.base_offset,
                 size_bytes=cleaned.size_bytes,
                 index_interval=log.config.index_interval_bytes,
-                modified_ms=cleaned.modified_ms,
                 has_aborted=has_aborted,
             )
         )

@@ -151,7 +151,7 @@ class LogManager:
             self.fail_directory(directory, failure)
 
     def close(self, *, broker_epoch: int = -1) -> None:
-        """Stop cleanly: the next start trusts what it finds.  A log that cannot be closed is not."""
+        """Stop cleanly: the next start trusts what it finds, if all logs could be closed."""
         self.workers.close()
         for directory in self.directories:
             if directory.failure is not None:
@@ -163,7 +163,7 @@ class LogManager:
                 self._housekeeping.write_checkpoints(directory)
                 directory.mark_clean(broker_epoch)
             except StorageFailed as failure:
-                _logger.error("%s was not closed cleanly: %s", directory.path, failure)
+                _logger.error("%s was not closed cleanly: %s", directory.path, failure)  # noqa: TRY400
             directory.close()
         self.pool.close()
 
@@ -223,14 +223,14 @@ class LogManager:
         return log
 
     def delete(self, log: Log) -> None:
-        """Forget a log at once, and remove its directory when `log.segment.delete.delay.ms` passed."""
+        """Forget a log at once; its directory goes when `log.segment.delete.delay.ms` passed."""
         path = self._rename(log, "-delete")
         self._housekeeping.remove_directory_later(
             path, self._now_ms + self.settings.delete_delay_ms, log
         )
 
     def move_aside(self, log: Log) -> None:
-        """Forget a log, but leave its files for the operator, in a directory that ends in -stray."""
+        """Forget a log, but leave its files for the operator; the directory ends in -stray."""
         self._rename(log, "-stray")
         log.abandon()
 

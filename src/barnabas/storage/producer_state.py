@@ -1,8 +1,8 @@
 """What a log remembers of its idempotent and transactional producers.
 
-Sequence numbers of a producer must follow each other, except that an exact repeat of one of its last
-five batches is answered with what the first one got.  A producer of which nothing is remembered (new,
-expired, or all its records deleted) may start at any number.
+Sequence numbers of a producer must follow each other, except that an exact repeat of one of its
+last five batches is answered with what the first one got.  A producer of which nothing is remembered
+(new, expired, or all its records deleted) may start at any number.
 
 Every change is written down in `undo` until `commit`, so that a failed write can be taken back.
 Pure: no disk, no clock.  The file format is in producer_snapshot.py.
@@ -130,14 +130,14 @@ class ProducerStates:
     # Checks: what a leader refuses.
 
     def find_duplicate(
-        self, entry: ProducerEntry, epoch: int, first_sequence: int, count: int
+        self, entry: ProducerEntry, epoch: int, first_sequence: int, offset_delta: int
     ) -> AppendedBatch | None:
         """The batch that this one repeats: same epoch, same first and last sequence number."""
         if entry.producer_epoch != epoch:
             return None
-        last_sequence = (first_sequence + count - 1) & MAX_SEQUENCE
+        last_sequence = (first_sequence + offset_delta) & MAX_SEQUENCE
         for batch in entry.batches:
-            if batch.last_sequence == last_sequence and batch.offset_delta == count - 1:
+            if batch.last_sequence == last_sequence and batch.offset_delta == offset_delta:
                 return batch
         return None
 
@@ -203,17 +203,9 @@ class ProducerStates:
         return self.entries.get(producer_id) or ProducerEntry(producer_id)
 
     def apply_data(
-        self,
-        entry: ProducerEntry,
-        epoch: int,
-        last_sequence: int,
-        last_offset: int,
-        offset_delta: int,
-        timestamp: int,
-        is_transactional: bool,
+        self, entry: ProducerEntry, epoch: int, batch: AppendedBatch, *, is_transactional: bool
     ) -> None:
         self._undo.append((entry, entry.state()))
-        batch = AppendedBatch(last_sequence, last_offset, offset_delta, timestamp)
         if entry.producer_epoch == epoch:
             entry.batches = (*entry.batches[1 - BATCHES_KEPT :], batch)
         else:
@@ -221,11 +213,11 @@ class ProducerStates:
                 self.entries[entry.producer_id] = entry
             entry.producer_epoch = epoch
             entry.batches = (batch,)
-        entry.last_timestamp = timestamp
+        entry.last_timestamp = batch.timestamp
         if is_transactional and entry.transaction_start == NO_OFFSET:
-            entry.transaction_start = self.open[entry.producer_id] = last_offset - offset_delta
+            entry.transaction_start = self.open[entry.producer_id] = batch.first_offset
             if self.first_unstable_offset == NO_OFFSET:
-                self.first_unstable_offset = entry.transaction_start
+                self.first_unstable_offset = batch.first_offset
 
     def apply_marker(
         self,

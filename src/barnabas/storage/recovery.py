@@ -1,10 +1,10 @@
 """Opening a log from what is on the disk.
 
-After a clean stop the files are trusted: the end is found from the tail of the last index, all else is
-loaded when it is needed.  Otherwise every batch from the recovery point on is checked (format, CRC,
-growing offsets); the log ends before the first that is not right, and indexes, leader epochs, producer
-states and aborted transactions are made again on the way.  Missing or damaged index, snapshot and
-checkpoint files never keep a log from opening.
+After a clean stop the files are trusted: the end is found from the tail of the last index, all else
+is loaded when it is needed.  Otherwise every batch from the recovery point on is checked (format,
+CRC, growing offsets); the log ends before the first that is not right, and indexes, leader epochs,
+producer states and aborted transactions are made again on the way.  Missing or damaged index,
+snapshot and checkpoint files never keep a log from opening.
 """
 
 from __future__ import annotations
@@ -17,11 +17,21 @@ from barnabas.storage import producer_snapshot, txn_index
 from barnabas.storage.epochs import EpochCache
 from barnabas.storage.flushing import EPOCH_FILE
 from barnabas.storage.index import MAX_RELATIVE_OFFSET, OFFSET_ENTRY_BYTES
-from barnabas.storage.leftovers import finish_swaps, parse_offset
-from barnabas.storage.log import SNAPSHOT, Log
-from barnabas.storage.producer_state import NO_OFFSET, ProducerStates
+from barnabas.storage.leftovers import finish_swaps
+from barnabas.storage.log import Log
+from barnabas.storage.log_state import LogParts
+from barnabas.storage.producer_state import ProducerStates
 from barnabas.storage.replay import apply_batch
-from barnabas.storage.segment import INDEX, LOG, TIME_INDEX, TXN_INDEX, Segment, segment_path
+from barnabas.storage.segment import Segment
+from barnabas.storage.segment_files import (
+    INDEX,
+    LOG,
+    SNAPSHOT,
+    TIME_INDEX,
+    TXN_INDEX,
+    parse_offset,
+    segment_path,
+)
 from barnabas.storage.segments import Segments
 
 if TYPE_CHECKING:
@@ -54,7 +64,9 @@ def open_log(
     `recovery_point`, `start_offset` and `high_watermark` are what the checkpoints say.
     """
     names = finish_swaps(pool, directory, pool.list_names(directory))
-    segments, is_new = _find_segments(pool, cache, directory, names, config, start_offset, now_ms)
+    segments, is_new = _find_segments(
+        pool, cache, directory, names, config=config, start_offset=start_offset, now_ms=now_ms
+    )
     snapshots = _find_snapshots(pool, directory, names, segments)
     epochs = _load_epochs(pool, directory, names, segments)
     producers = ProducerStates()
@@ -64,7 +76,9 @@ def open_log(
         producers.load([], end)
     elif end is None:
         recovery_point = min(recovery_point, segments.active.base_offset)
-        end = _recover(pool, segments, snapshots, epochs, producers, recovery_point)
+        end = _recover(
+            pool, segments, snapshots, epochs, producers, recovery_point=recovery_point
+        )
     else:
         recovery_point = end
         rebuild_producers(producers, pool, segments, snapshots, end_offset=end)
@@ -72,7 +86,7 @@ def open_log(
     start_offset = max(start_offset, segments.first.base_offset)
     epochs.cut_end(end)
     epochs.cut_start(start_offset)
-    log = Log(
+    parts = LogParts(
         pool=pool,
         cache=cache,
         topic=topic,
@@ -89,6 +103,7 @@ def open_log(
         high_watermark=max(min(high_watermark, end), min(start_offset, end)),
         recovery_point=min(recovery_point, end),
     )
+    log = Log(parts)
     if start_offset > end:  # a crash lost what the checkpoint says was deleted anyhow
         log.reset_to(start_offset, now_ms=now_ms)
     producers.replicated_to(log.high_watermark)
@@ -100,6 +115,7 @@ def _find_segments(
     cache: IndexCache,
     directory: str,
     names: set[str],
+    *,
     config: LogConfig,
     start_offset: int,
     now_ms: int,
@@ -110,7 +126,7 @@ def _find_segments(
         base = parse_offset(name, LOG)
         if base is None:
             continue
-        size, modified_ms = pool.size_and_mtime_ms(f"{directory}/{name}")
+        size, _ = pool.size_and_mtime_ms(f"{directory}/{name}")
         found.append(
             Segment(
                 pool,
@@ -119,7 +135,7 @@ def _find_segments(
                 base,
                 size_bytes=size,
                 index_interval=config.index_interval_bytes,
-                modified_ms=modified_ms,
+                created_ms=now_ms,
                 has_aborted=name[: -len(LOG)] + TXN_INDEX in names,
             )
         )
@@ -249,6 +265,7 @@ def _recover(
     snapshots: list[int],
     epochs: EpochCache,
     producers: ProducerStates,
+    *,
     recovery_point: int,
 ) -> int:
     """Check everything from the recovery point on; the offset where the log ends."""
@@ -328,5 +345,4 @@ def _recover_segment(
         expected = header.next_offset
         position += size
     producers.commit()
-    assert producers.first_unstable_offset >= NO_OFFSET
     return position, expected

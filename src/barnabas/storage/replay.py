@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from barnabas.base.errors import InvalidRecord
 from barnabas.records.batch import decode_records
 from barnabas.records.control import ControlType, control_type, end_txn_marker
+from barnabas.storage.producer_state import AppendedBatch
 from barnabas.storage.txn_index import AbortedTransaction
 
 if TYPE_CHECKING:
@@ -25,14 +26,14 @@ def apply_batch(
     """
     entry = producers.entry_for(header.producer_id)
     if not header.is_control:
-        producers.apply_data(
-            entry,
-            header.producer_epoch,
+        data = AppendedBatch(
             header.last_sequence,
             header.last_offset,
             header.last_offset_delta,
             header.max_timestamp,
-            header.is_transactional,
+        )
+        producers.apply_data(
+            entry, header.producer_epoch, data, is_transactional=header.is_transactional
         )
         return
     record = next(decode_records(batch, header), None)

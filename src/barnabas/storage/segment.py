@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import struct
 from typing import TYPE_CHECKING
 
+from barnabas.base.errors import CorruptMessage
 from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, read_header
 from barnabas.storage import txn_index
 from barnabas.storage.index import (
@@ -15,62 +15,37 @@ from barnabas.storage.index import (
     OffsetIndex,
     TimeIndex,
 )
+from barnabas.storage.segment_files import (
+    INDEX,
+    LOG,
+    PLACE,
+    SEGMENT_SUFFIXES,
+    SMALLEST_LENGTH,
+    TIME_INDEX,
+    TXN_INDEX,
+    WINDOW,
+    scan_headers,
+    segment_path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from barnabas.storage.fs import File, FilePool
+    from barnabas.storage.fs import FilePool
     from barnabas.storage.txn_index import AbortedTransaction
-
-LOG = ".log"
-INDEX = ".index"
-TIME_INDEX = ".timeindex"
-TXN_INDEX = ".txnindex"
-SEGMENT_SUFFIXES = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
-DELETED = ".deleted"
-CLEANED = ".cleaned"
-SWAP = ".swap"
 
 UNKNOWN = -2
 """A timestamp that was not looked up yet."""
-_WINDOW = 4096
-_PLACE = struct.Struct(">qi11xi")  # base offset, length, last offset delta
-_place = _PLACE.unpack_from
+_place = PLACE.unpack_from
 _logger = logging.getLogger(__name__)
-
-
-def segment_path(directory: str, base_offset: int, suffix: str) -> str:
-    return f"{directory}/{base_offset:020d}{suffix}"
-
-
-def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """(position, header) of each batch in a part of a file that is known to hold whole batches.
-
-    Ends early, without an error, at bytes that cannot be a batch.
-    """
-    start = position
-    window = b""
-    while position + HEADER_SIZE <= end:
-        at = position - start
-        if at + HEADER_SIZE > len(window):
-            window = file.read(position, _WINDOW)
-            start, at = position, 0
-            if len(window) < HEADER_SIZE:
-                return
-        header = read_header(window, at)
-        size = header.batch_length + LOG_OVERHEAD
-        if header.magic != MAGIC or size < HEADER_SIZE or position + size > end:
-            return
-        yield position, header
-        position += size
 
 
 class Segment:
     """A segment.  Loop thread only; bytes below `file.size` never change, so slices need no lock.
 
-    `size_bytes` counts queued batches too.  Indexes are kept in memory and saved when the segment is
-    closed; a closed segment loads them when asked and may lose them to the cache's bound.  An index
-    file that is missing or wrong is made again from the log.
+    `size_bytes` counts queued batches too.  Indexes are kept in memory and saved when the segment
+    is closed; a closed segment loads them when asked and may lose them to the cache's bound.  An
+    index file that is missing or wrong is made again from the log.
     """
 
     __slots__ = (
@@ -83,6 +58,7 @@ class Segment:
         "aborted_saved",
         "base_offset",
         "bytes_since_index",
+        "created_ms",
         "directory",
         "file",
         "first_timestamp",
@@ -90,7 +66,6 @@ class Segment:
         "is_closed",
         "max_timestamp",
         "max_timestamp_offset",
-        "modified_ms",
         "size_bytes",
     )
 
@@ -103,7 +78,7 @@ class Segment:
         *,
         size_bytes: int = 0,
         index_interval: int = 4096,
-        modified_ms: int = 0,
+        created_ms: int = 0,
         has_aborted: bool = False,
     ) -> None:
         """A segment that is there, with `size_bytes` of whole batches; see `create`."""
@@ -117,7 +92,7 @@ class Segment:
         self.index_interval = index_interval
         self.bytes_since_index = 0
         self.is_closed = False
-        self.modified_ms = modified_ms
+        self.created_ms = created_ms
         self.first_timestamp = UNKNOWN if size_bytes else -1
         self.max_timestamp = UNKNOWN if size_bytes else -1
         self.max_timestamp_offset = base_offset
@@ -144,7 +119,7 @@ class Segment:
             directory,
             base_offset,
             index_interval=index_interval,
-            modified_ms=now_ms,
+            created_ms=now_ms,
         )
         segment.file.create()
         segment.start_indexes()
@@ -179,10 +154,14 @@ class Segment:
     def add_aborted(self, transaction: AbortedTransaction) -> None:
         self.aborted().append(transaction)
 
+    @property
+    def has_unsaved_aborted(self) -> bool:
+        return self._aborted is not None and self.aborted_saved < len(self._aborted)
+
     def save_aborted(self) -> None:
         """Append to the file what it lacks."""
-        aborted = self.aborted()
-        if self.aborted_saved < len(aborted):
+        if self.has_unsaved_aborted:
+            aborted = self.aborted()
             data = b"".join(map(txn_index.encode, aborted[self.aborted_saved :]))
             position = self.aborted_saved * txn_index.ENTRY_BYTES
             self._pool.write_bytes(self.path(TXN_INDEX), data, position=position)
@@ -250,9 +229,11 @@ class Segment:
         return self._aborted
 
     def largest_timestamp(self) -> int:
-        """Of all batches; the time of the last change if they have none."""
+        """Of all batches; the time of the last write if they have none."""
         self.know_timestamps()
-        return self.max_timestamp if self.max_timestamp >= 0 else self.modified_ms
+        if self.max_timestamp >= 0:
+            return self.max_timestamp
+        return self._pool.size_and_mtime_ms(self.file.path)[1]
 
     def know_timestamps(self) -> None:
         """Look up `max_timestamp` and `first_timestamp`, if that was not done yet."""
@@ -373,23 +354,30 @@ class Segment:
 
         None if there is none below position `limit`.
         """
-        file = self.file
-        index = self._index if self._index is not None and not self.is_closed else self.index
+        index = self.index
         start = position = index.floor(offset - self.base_offset)
         window = b""
         while position < limit:
             at = position - start
-            if at + _PLACE.size > len(window):
-                window = file.read(position, _WINDOW)
+            if at + PLACE.size > len(window):
+                window = self.file.read(position, WINDOW)
                 start, at = position, 0
-                if len(window) < _PLACE.size:
+                if len(window) < PLACE.size:
                     return None
-            base, length, delta = _place(window, at)
+            base, length, magic, delta = _place(window, at)
+            if magic != MAGIC or length < SMALLEST_LENGTH or base < self.base_offset:
+                return self._locate_again(offset, limit, index)
             if offset <= base + delta:
                 return position, length + LOG_OVERHEAD
-            assert length > 0, f"{file.path} is damaged at {position}"
             position += length + LOG_OVERHEAD
         return None
+
+    def _locate_again(self, offset: int, limit: int, index: OffsetIndex) -> tuple[int, int] | None:
+        """There is no batch where the index led: make a new one, and go from the beginning."""
+        built = self.rebuild_indexes()[0]
+        if list(built) == list(index):
+            raise CorruptMessage(f"{self.file.path} is damaged.")
+        return self.locate(offset, limit)
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """(position, header) of the written batches from `position` on."""
@@ -414,15 +402,18 @@ class Segment:
             data = b"".join(map(txn_index.encode, kept))
             self._pool.write_bytes(self.path(TXN_INDEX), data)
             self.aborted_saved = len(kept)
+        self._find_max_timestamp()
         if position == 0:
-            self.first_timestamp = self.max_timestamp = -1
-            self.max_timestamp_offset = self.base_offset
-        else:
-            self._find_max_timestamp()
+            self.first_timestamp = -1
         last = index.last()
         self.bytes_since_index = position - (last[1] if last else 0)
         if times.saved > len(times) or index.saved > len(index):
             self.save_indexes()
+
+    def reopen(self) -> None:
+        """Batches come again: what came after this segment was cut off."""
+        self.is_closed = False
+        self._cache.forget(self)
 
     def rename_to(self, suffix: str) -> None:
         """Give all files of the segment another suffix: .deleted, .swap or none."""

@@ -28,7 +28,8 @@ class Segments:
         self.active = self._segments[-1]
         for segment in self._segments[:-1]:
             segment.is_closed = True
-        self.active.is_closed = False
+        if self.active.is_closed:
+            self.active.reopen()
 
     def __len__(self) -> int:
         return len(self._segments)

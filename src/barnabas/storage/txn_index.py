@@ -1,8 +1,8 @@
 """`<base>.txnindex`: the aborted transactions whose marker is in a segment.
 
-34 bytes an entry, big-endian: version (int16, 0), producer id, first offset of the transaction, offset
-of its marker, last stable offset when the marker was written.  Entries are in order of the marker.
-Most segments have none, and then there is no file.
+34 bytes an entry, big-endian: version (int16, 0), producer id, first offset of the transaction,
+offset of its marker, last stable offset when the marker was written.  Entries are in order of the
+marker.  Most segments have none, and then there is no file.
 """
 
 from __future__ import annotations

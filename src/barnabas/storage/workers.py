@@ -1,4 +1,4 @@
-"""Threads for slow disk work.  A worker gets what never changes; its result comes back to the loop."""
+"""Threads for slow disk work: a worker gets what never changes, its result goes to the loop."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-Work = "Callable[[], None]"
-Done = "Callable[[Exception | None], None]"
 
 
 class Workers(Protocol):

@@ -1,0 +1,66 @@
+"""Names of a segment's files, and walking over the batches in one."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Protocol
+
+from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader, read_header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOG = ".log"
+INDEX = ".index"
+TIME_INDEX = ".timeindex"
+TXN_INDEX = ".txnindex"
+SEGMENT_SUFFIXES = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
+SNAPSHOT = ".snapshot"
+DELETED = ".deleted"
+CLEANED = ".cleaned"
+SWAP = ".swap"
+
+PLACE = struct.Struct(">qi4xb6xi")
+"""Base offset, length, magic and last offset delta: enough to find the next batch."""
+SMALLEST_LENGTH = HEADER_SIZE - LOG_OVERHEAD
+WINDOW = 4096
+
+
+class Readable(Protocol):
+    """A `File` or a `PrivateFile`."""
+
+    def read(self, position: int, length: int) -> bytes: ...
+
+
+def segment_path(directory: str, base_offset: int, suffix: str) -> str:
+    return f"{directory}/{base_offset:020d}{suffix}"
+
+
+def parse_offset(name: str, suffix: str) -> int | None:
+    """The offset in a file name like `00000000000000000042.log`; None if it is another file."""
+    stem = name[: -len(suffix)]
+    if not name.endswith(suffix) or len(stem) != 20 or not stem.isdecimal():
+        return None
+    return int(stem)
+
+
+def scan_headers(file: Readable, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+    """(position, header) of each whole batch from `position` to `end`.
+
+    Ends early, without an error, at bytes that cannot be a batch.
+    """
+    start = position
+    window = b""
+    while position + HEADER_SIZE <= end:
+        at = position - start
+        if at + HEADER_SIZE > len(window):
+            window = file.read(position, WINDOW)
+            start, at = position, 0
+            if len(window) < HEADER_SIZE:
+                return
+        header = read_header(window, at)
+        size = header.batch_length + LOG_OVERHEAD
+        if header.magic != MAGIC or size < HEADER_SIZE or position + size > end:
+            return
+        yield position, header
+        position += size
