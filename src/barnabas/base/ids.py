@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import binascii
-from base64 import urlsafe_b64encode
-from uuid import uuid4
+import os
 
 NO_ID = bytes(16)
 """The id that stands for none."""
 
-_RESERVED = 100
-"""The lowest hundred ids have special meanings (no id, the metadata topic, lost directories...)."""
+_TO_URL_SAFE = str.maketrans("+/", "-_")
+_FROM_URL_SAFE = str.maketrans("-_", "+/")
 
 
 def random_id() -> bytes:
-    """A new id that is none of the reserved ones.
+    """A new id.
 
-    Its text never starts with a dash, so that it can be given to a command as an argument.
+    It is none of the lowest hundred, which have special meanings (no id, the metadata topic, lost
+    directories): the bits of a UUID's version see to that.  Its text never starts with a dash, so
+    that it can be given to a command as an argument.
     """
     while True:
-        candidate = uuid4().bytes
-        if int.from_bytes(candidate) >= _RESERVED and not id_text(candidate).startswith("-"):
+        drawn = bytearray(os.urandom(16))
+        drawn[6] = drawn[6] & 0x0F | 0x40  # A UUID of version 4,
+        drawn[8] = drawn[8] & 0x3F | 0x80  # of the usual variant.
+        candidate = bytes(drawn)
+        if not id_text(candidate).startswith("-"):
             return candidate
 
 
 def id_text(raw: bytes) -> str:
     """The 22 characters of url-safe base64, without padding, that people and files see."""
     assert len(raw) == 16, f"an id has 16 bytes, not {len(raw)}"
-    return urlsafe_b64encode(raw)[:22].decode("ascii")
+    return binascii.b2a_base64(raw)[:22].decode("ascii").translate(_TO_URL_SAFE)
 
 
 def parse_id(text: str) -> bytes:
@@ -43,6 +47,3 @@ def parse_id(text: str) -> bytes:
     if len(raw) != 16 or id_text(raw) != text:
         raise ValueError(f"{text!r} is not an id: 22 characters of url-safe base64")
     return raw
-
-
-_FROM_URL_SAFE = str.maketrans("-_", "+/")

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 _WHITE = " \t\f"
-_LINE_END = re.compile(r"\r\n|\r|\n")
-_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)?", re.DOTALL)
+_LINE_END = r"\r\n|\r|\n"
+_ESCAPE = r"(?s)\\(u[0-9A-Fa-f]{4}|.)?"
 _PLAIN = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
@@ -32,8 +32,7 @@ class PropertiesError(ValueError):
     """A line that cannot be read; says which one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(NamedTuple):
     """A value, and where it stands, so that a complaint about it can say so."""
 
     value: str
@@ -70,15 +69,18 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Joined lines with the number of their first one, without blank ones and comments."""
     parts: list[str] = []
     begin = 0
-    for number, raw in enumerate(_LINE_END.split(text), start=1):
+    for number, raw in enumerate(re.split(_LINE_END, text), start=1):
         line = raw.lstrip(_WHITE)
         if not parts:
             if not line or line[0] in "#!":
                 continue
             begin = number
         goes_on = (len(line) - len(line.rstrip("\\"))) % 2 == 1
-        parts.append(line[:-1] if goes_on else line)
-        if not goes_on:
+        if goes_on:
+            line = line[:-1]
+        if line:  # a lone backslash begins nothing: the next line may still be a comment
+            parts.append(line)
+        if parts and not goes_on:
             yield begin, "".join(parts)
             parts = []
     if parts:  # the file ends with a backslash
@@ -98,7 +100,7 @@ def _split(line: str) -> tuple[str, str]:
 def _unescape(text: str) -> str:
     if "\\" not in text:
         return text
-    plain = _ESCAPE.sub(_unescape_one, text)
+    plain = re.sub(_ESCAPE, _unescape_one, text)
     if any("\ud800" <= character <= "\udfff" for character in plain):
         # Characters beyond the first 65,536 are written as two escapes; a lone half stays one.
         plain = plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

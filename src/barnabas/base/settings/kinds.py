@@ -15,12 +15,12 @@ from typing import Any
 Value = int | float | bool | str | tuple[str, ...] | None
 """What a setting can hold; None where it has no value."""
 
-_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_DOUBLE = re.compile(
-    r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[dDfF]?", re.ASCII
-)
-_COMMA = re.compile(r"\s*,\s*")
-_THROTTLED = re.compile(r"[0-9]+:[0-9]+", re.ASCII)
+# Patterns are text: `re` compiles and keeps them when they are first used, not at every start.
+_INTEGER = r"[+-]?[0-9]+"
+_DOUBLE = r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[dDfF]?"
+_COMMA = r"\s*,\s*"
+_THROTTLED = r"[0-9]+:[0-9]+"
+_SERVER = r"(\[[0-9a-fA-F:.%]+\]|[^\[\]@:\s]+):[0-9]+"
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -91,7 +91,7 @@ class _Whole(Kind):
 
     def parse(self, text: str) -> int:
         trimmed = text.strip()
-        if not _INTEGER.fullmatch(trimmed):
+        if not re.fullmatch(_INTEGER, trimmed):
             raise ValueError("must be a whole number")
         value = int(trimmed)
         if not self._lowest <= value <= self._highest:
@@ -162,7 +162,7 @@ class Double(Kind):
 
     def parse(self, text: str) -> float:
         trimmed = text.strip()
-        if not _DOUBLE.fullmatch(trimmed):
+        if not re.fullmatch(_DOUBLE, trimmed):
             raise ValueError("must be a number")
         value = float(trimmed.rstrip("dDfF"))
         self.check(value)
@@ -245,7 +245,7 @@ class List(Kind):
 
     def parse(self, text: str) -> tuple[str, ...]:
         trimmed = text.strip()
-        value = tuple(dict.fromkeys(_COMMA.split(trimmed))) if trimmed else ()
+        value = tuple(dict.fromkeys(re.split(_COMMA, trimmed))) if trimmed else ()
         self.check(value)
         return value
 
@@ -276,12 +276,35 @@ class ThrottledReplicas(List):
         super().__init__(may_be_empty=True)
 
     def check(self, value: tuple[str, ...]) -> None:
-        if value != ("*",) and not all(map(_THROTTLED.fullmatch, value)):
+        if value != ("*",) and not all(re.fullmatch(_THROTTLED, item) for item in value):
             raise ValueError("must be * or partition:broker,partition:broker,...")
 
     @property
     def rule(self) -> str:
         return "`*` or partition:broker pairs"
+
+
+class Servers(List):
+    """Addresses, each with the id of its node before it if `with_ids`."""
+
+    __slots__ = ("with_ids",)
+
+    def __init__(self, *, with_ids: bool = False) -> None:
+        super().__init__(may_be_empty=True)
+        self.with_ids = with_ids
+
+    def check(self, value: tuple[str, ...]) -> None:
+        pattern = "[0-9]+@" + _SERVER if self.with_ids else _SERVER
+        if not all(re.fullmatch(pattern, item) for item in value):
+            raise ValueError(f"each item must be {self._form}")
+
+    @property
+    def _form(self) -> str:
+        return "id@host:port" if self.with_ids else "host:port"
+
+    @property
+    def rule(self) -> str:
+        return f"of {self._form}"
 
 
 class Password(Kind):

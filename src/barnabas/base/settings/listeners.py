@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from barnabas.base.settings.model import ConfigError
 
-_LISTENER = re.compile(r"(.*)://(?:\[([0-9a-zA-Z%.:]*)\]|([0-9a-zA-Z\-%._]*)):([0-9]+)", re.ASCII)
+_LISTENER = r"(.*)://(?:\[([0-9a-zA-Z%.:]*)\]|([0-9a-zA-Z\-%._]*)):([0-9]+)"
 _EVERY_INTERFACE = ("0.0.0.0", "::", "0:0:0:0:0:0:0:0")
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -50,7 +50,7 @@ def parse_listeners(text: str | Iterable[str], setting: str = "listeners") -> li
 
 
 def _parse(item: str, setting: str) -> Listener:
-    match = _LISTENER.fullmatch(item)
+    match = re.fullmatch(_LISTENER, item)
     if match is None or not match[1]:
         raise ConfigError(f"Invalid {setting}: {item!r} is not of the form name://host:port.")
     name, bracketed, plain, port = match.groups()

@@ -98,6 +98,13 @@ class Setting:
         """Whether the value must never be shown."""
         return self.kind.type is ConfigType.PASSWORD
 
+    @property
+    def effect(self) -> str:
+        """`honoured`, or what the setting waits for."""
+        from barnabas.base.settings.effects import effect_of
+
+        return effect_of(self.name)
+
     def parse(self, text: str) -> Value:
         """The value that the text stands for; `ConfigError` names setting and value."""
         try:

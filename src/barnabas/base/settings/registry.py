@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType, ModuleType
 
@@ -68,7 +67,6 @@ _FAMILY = {name: family for family in _FAMILIES for name in family} | {
 }
 
 LISTENER_PREFIX = "listener.name."
-_OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
 _OF_MECHANISM = (  # these have a mechanism between the listener and the setting
     "connections.max.reauth.ms",
     "sasl.jaas.config",
@@ -83,8 +81,8 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 
     For a setting of one listener these are itself and the setting for all listeners.
     """
-    if name.startswith(LISTENER_PREFIX) and (match := _OF_LISTENER.fullmatch(name)):
-        base = match[1]
+    if name.startswith(LISTENER_PREFIX):
+        base = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
         return name, next((known for known in _OF_MECHANISM if base.endswith(known)), base)
     return _FAMILY.get(name, (name,))
 

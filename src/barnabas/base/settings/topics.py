@@ -82,11 +82,18 @@ def topic_defaults(config: BrokerConfig) -> TopicConfig:
 
 
 def resolve_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> TopicConfig:
-    """The settings a topic goes by; `ConfigError` if one of its own cannot be used."""
+    """The settings a topic goes by; `ConfigError` if the value of one of its own is not valid.
+
+    Names that are not declared are passed over: another version may have stored them.
+    """
     defaults = topic_defaults(config)
     if not overrides:
         return defaults
-    values: dict[str, Any] = {FIELD_OF[n]: topic_setting(n).parse(t) for n, t in overrides.items()}
+    values: dict[str, Any] = {
+        FIELD_OF[name]: TOPIC_SETTINGS[name].parse(text)
+        for name, text in overrides.items()
+        if name in TOPIC_SETTINGS
+    }
     if values.get("internal_segment_bytes") is not None:
         values["segment_bytes"] = values["internal_segment_bytes"]
     return defaults._replace(**values)
@@ -107,6 +114,8 @@ def validate_topic_config(name: str, text: str) -> Value:
 
 def validate_topic_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> TopicConfig:
     """All settings of a topic, also against each other, as they would be if they were set."""
+    for name in overrides:
+        topic_setting(name)
     topic = resolve_topic(config, overrides)
     if topic.min_compaction_lag_ms > topic.max_compaction_lag_ms:
         raise ConfigError(

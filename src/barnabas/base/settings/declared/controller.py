@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.base.settings.kinds import Boolean, Int, List, Long, String
+from barnabas.base.settings.kinds import Boolean, Int, List, Long, Servers, String
 from barnabas.base.settings.model import HIGH, LOW, setting
 from barnabas.base.settings.units import DAY, HOUR, MINUTE, GiB, MiB
 
@@ -17,14 +17,14 @@ SETTINGS = (
     ),
     setting(
         "controller.quorum.voters",
-        List(may_be_empty=True),
+        Servers(with_ids=True),
         default=(),
         importance=HIGH,
         doc="The controllers, as id@host:port, in clusters with a fixed set of voters.",
     ),
     setting(
         "controller.quorum.bootstrap.servers",
-        List(may_be_empty=True),
+        Servers(),
         default=(),
         importance=HIGH,
         doc="Where to find the controllers, as host:port.",

@@ -1,0 +1,121 @@
+"""What Barnabas does with each setting: the one place to edit when that changes.
+
+Every setting of the reference broker is accepted, shown and kept.  `HONOURED` are those that do
+what they say today.  For the others `_WAITING` says what they wait for, or why they will never do
+anything; the first pattern that fits counts.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from barnabas.base.settings.registry import BROKER_SYNONYM
+
+HONOURED = frozenset(
+    """
+    node.id broker.id broker.rack
+    auto.create.topics.enable delete.topic.enable num.partitions default.replication.factor
+    max.request.partition.size.limit
+    listeners advertised.listeners listener.security.protocol.map controller.listener.names
+    socket.listen.backlog.size socket.send.buffer.bytes socket.receive.buffer.bytes
+    socket.request.max.bytes connections.max.idle.ms
+    max.connections max.connections.per.ip max.connections.per.ip.overrides queued.max.requests
+    fetch.max.bytes max.incremental.fetch.session.cache.slots
+    log.dirs log.dir metadata.log.dir
+    log.segment.bytes log.roll.ms log.roll.hours log.roll.jitter.ms log.roll.jitter.hours
+    log.retention.ms log.retention.minutes log.retention.hours log.retention.bytes
+    log.retention.check.interval.ms log.segment.delete.delay.ms log.cleanup.policy
+    log.index.interval.bytes log.index.size.max.bytes
+    log.flush.interval.messages log.flush.interval.ms log.flush.scheduler.interval.ms
+    log.flush.offset.checkpoint.interval.ms log.flush.start.offset.checkpoint.interval.ms
+    log.message.timestamp.type log.message.timestamp.before.max.ms
+    log.message.timestamp.after.max.ms
+    message.max.bytes compression.type
+    compression.gzip.level compression.lz4.level compression.zstd.level
+    producer.id.expiration.ms producer.id.expiration.check.interval.ms
+    log.cleaner.enable log.cleaner.backoff.ms log.cleaner.min.cleanable.ratio
+    log.cleaner.min.compaction.lag.ms log.cleaner.max.compaction.lag.ms
+    log.cleaner.delete.retention.ms log.cleaner.dedupe.buffer.size
+    log.cleaner.io.max.bytes.per.second
+    min.insync.replicas replica.high.watermark.checkpoint.interval.ms
+    barnabas.log.level barnabas.open.files.max
+    """.split()  # noqa: SIM905 (read as text, a name a word)
+)
+
+_JAVA = "accepted; there is no Java class to load"
+_THREADS = "accepted; a broker has one loop thread and needs no number"
+_GROUPS = "accepted; takes effect with consumer groups"
+_REPLICATION = "accepted; takes effect with replication"
+_SECURITY = "accepted; takes effect with security"
+_METRICS = "accepted; takes effect with metrics"
+_QUOTAS = "accepted; takes effect with quotas"
+_JOURNAL = "accepted; takes effect with controllers of their own"
+
+_WAITING: tuple[tuple[str, str], ...] = (
+    ("ssl.provider", _JAVA),
+    ("ssl.keymanager.algorithm", _JAVA),
+    ("ssl.trustmanager.algorithm", _JAVA),
+    ("ssl.secure.random.implementation", _JAVA),
+    ("security.providers", _JAVA),
+    ("kafka.metrics.*", _JAVA),
+    ("metric.reporters", _JAVA),
+    ("*.class", _JAVA),
+    ("*.policy.class.name", _JAVA),
+    ("config.providers", _JAVA),
+    ("*purgatory.purge.interval.requests", "accepted; finished requests leave at once"),
+    ("num.network.threads", _THREADS),
+    ("num.io.threads", _THREADS),
+    ("background.threads", _THREADS),
+    ("*coordinator*threads", _THREADS),
+    ("*.cached.buffer.max.bytes", "accepted; buffers are not kept for use again"),
+    ("log.cleaner.threads", "accepted; one thread compacts"),
+    ("log.cleaner.io.buffer.*", "accepted; the cleaner sizes its own buffers"),
+    ("log.preallocate", "accepted; files grow as they are written"),
+    ("preallocate", "accepted; files grow as they are written"),
+    ("num.recovery.threads.per.data.dir", "accepted; recovery finds its own number"),
+    ("remote.*", "accepted; there is no tiered storage"),
+    ("local.retention.*", "accepted; there is no tiered storage"),
+    ("log.local.retention.*", "accepted; there is no tiered storage"),
+    ("follower.fetch.last.tiered.offset.enable", "accepted; there is no tiered storage"),
+    ("sasl.*", _SECURITY),
+    ("ssl.*", _SECURITY),
+    ("delegation.token.*", _SECURITY),
+    ("authorizer.class.name", _SECURITY),
+    ("connections.max.reauth.ms", _SECURITY),
+    ("connection.failed.authentication.delay.ms", _SECURITY),
+    ("security.inter.broker.protocol", _SECURITY),
+    ("early.start.listeners", _SECURITY),
+    ("group.share.*", "accepted; takes effect with share groups"),
+    ("share.*", "accepted; takes effect with share groups"),
+    ("group.streams.*", "accepted; takes effect with streams groups"),
+    ("group.*", _GROUPS),
+    ("offset*", _GROUPS),
+    ("transaction*", "accepted; takes effect with transactions"),
+    ("add.partitions.to.txn.*", "accepted; takes effect with transactions"),
+    ("*quota*", _QUOTAS),
+    ("*throttled*", _QUOTAS),
+    ("replica.alter.log.dirs.*", _QUOTAS),
+    ("max.connection.creation.rate", _QUOTAS),
+    ("queued.max.request.bytes", _QUOTAS),
+    ("metrics.*", _METRICS),
+    ("telemetry.*", _METRICS),
+    ("zookeeper.*", "accepted; takes effect with clusters on several machines"),
+    ("controller.*", _JOURNAL),
+    ("metadata.*", _JOURNAL),
+    ("internal.metadata.*", _JOURNAL),
+    ("process.roles", _JOURNAL),
+    ("unstable.*", "accepted; versions still being designed are never offered"),
+    ("server.max.startup.time.ms", "accepted; starting has no limit"),
+    ("log.initial.task.delay.ms", "accepted; periodic work has no first delay"),
+    ("*", _REPLICATION),
+)
+
+
+def effect_of(name: str) -> str:
+    """`honoured`, or what the setting waits for."""
+    if name in HONOURED or BROKER_SYNONYM.get(name) in HONOURED or name in _TOPIC_ONLY:
+        return "honoured"
+    return next(reason for pattern, reason in _WAITING if fnmatchcase(name, pattern))
+
+
+_TOPIC_ONLY = ("internal.segment.bytes",)
