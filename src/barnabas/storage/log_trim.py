@@ -15,6 +15,7 @@ from barnabas.storage.segment import Segment
 from barnabas.storage.segment_files import (
     CLEANED,
     DELETED,
+    LOG,
     SEGMENT_SUFFIXES,
     SNAPSHOT,
     SWAP,
@@ -41,6 +42,7 @@ class SegmentView:
     path: str
     size_bytes: int
     largest_timestamp: int
+    modified_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,8 @@ class CleanedSegment:
 
     base_offset: int
     size_bytes: int
+    modified_ms: int
+    """When the newest of the segments it replaces was written; becomes the file's own time."""
 
 
 def drop(log: Log, segments: list[Segment]) -> None:
@@ -253,6 +257,7 @@ def cleanable_segments(log: Log) -> list[SegmentView]:
                 path=segment.file.path,
                 size_bytes=segment.size_bytes,
                 largest_timestamp=segment.largest_timestamp(),
+                modified_ms=segment.modified_ms(),
             )
         )
     return views
@@ -289,6 +294,9 @@ def replace_segments(log: Log, new: list[CleanedSegment], old: list[SegmentView]
             path = segment_path(log.directory, cleaned.base_offset, kind)
             renamed = log.pool.rename_if_there(path + SWAP, path)
             has_aborted |= renamed and kind == TXN_INDEX
+        log.pool.set_mtime(
+            segment_path(log.directory, cleaned.base_offset, LOG), cleaned.modified_ms
+        )
         swapped.append(
             Segment(
                 log.pool,

@@ -1,11 +1,12 @@
 """`<offset>.snapshot`: the producers of a log as of an offset.
 
 Version (int16, 1), CRC32C of what follows (uint32), number of entries (int32), then 46 bytes each:
-producer id (int64), epoch (int16), last sequence (int32), last offset (int64), offset delta (int32),
-timestamp (int64), coordinator epoch (int32), first offset of the open transaction or -1 (int64).
+producer id (int64), epoch (int16), last sequence (int32), last offset (int64), offset delta
+(int32), timestamp (int64), coordinator epoch (int32), first offset of the open transaction or -1
+(int64).
 
-Only the last batch of a producer is kept.  A snapshot is written at every roll, for the first offset
-of the new segment, and at a clean stop.
+Only the last batch of a producer is kept.  A snapshot is written at every roll, for the first
+offset of the new segment, and at a clean stop.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a log remembers of its idempotent and transactional producers.
 
 Sequence numbers of a producer must follow each other, except that an exact repeat of one of its
-last five batches is answered with what the first one got.  A producer of which nothing is remembered
-(new, expired, or all its records deleted) may start at any number.
+last five batches is answered with what the first one got.  A producer of which nothing is
+remembered (new, expired, or all its records deleted) may start at any number.
 
 Every change is written down in `undo` until `commit`, so that a failed write can be taken back.
 Pure: no disk, no clock.  The file format is in producer_snapshot.py.

@@ -76,9 +76,7 @@ def open_log(
         producers.load([], end)
     elif end is None:
         recovery_point = min(recovery_point, segments.active.base_offset)
-        end = _recover(
-            pool, segments, snapshots, epochs, producers, recovery_point=recovery_point
-        )
+        end = _recover(pool, segments, snapshots, epochs, producers, recovery_point=recovery_point)
     else:
         recovery_point = end
         rebuild_producers(producers, pool, segments, snapshots, end_offset=end)

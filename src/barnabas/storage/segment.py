@@ -16,6 +16,7 @@ from barnabas.storage.index import (
     TimeIndex,
 )
 from barnabas.storage.segment_files import (
+    CLEANED,
     INDEX,
     LOG,
     PLACE,
@@ -33,6 +34,17 @@ if TYPE_CHECKING:
 
     from barnabas.storage.fs import FilePool
     from barnabas.storage.txn_index import AbortedTransaction
+
+__all__ = [
+    "CLEANED",
+    "INDEX",
+    "LOG",
+    "SEGMENT_SUFFIXES",
+    "TIME_INDEX",
+    "TXN_INDEX",
+    "Segment",
+    "segment_path",
+]
 
 UNKNOWN = -2
 """A timestamp that was not looked up yet."""
@@ -233,6 +245,10 @@ class Segment:
         self.know_timestamps()
         if self.max_timestamp >= 0:
             return self.max_timestamp
+        return self.modified_ms()
+
+    def modified_ms(self) -> int:
+        """When the log file was last written."""
         return self._pool.size_and_mtime_ms(self.file.path)[1]
 
     def know_timestamps(self) -> None:

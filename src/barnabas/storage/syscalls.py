@@ -51,6 +51,7 @@ class Syscalls:
     flock = staticmethod(fcntl.flock)
     lockf = staticmethod(fcntl.lockf)
     statvfs = staticmethod(os.statvfs)
+    utime = staticmethod(os.utime)
 
 
 SYSCALLS = Syscalls()
@@ -320,6 +321,12 @@ class Disk:
         except OSError as error:
             fail("read", path, error)
         return found.st_size, found.st_mtime_ns // 1_000_000
+
+    def set_mtime(self, path: str, modified_ms: int) -> None:
+        try:
+            self.calls.utime(path, (modified_ms / 1000, modified_ms / 1000))
+        except OSError as error:
+            fail("write", path, error)
 
     def list_names(self, path: str) -> list[str]:
         """Names of all that a directory holds, in no order."""
