@@ -1,0 +1,273 @@
+"""The controller: requests in, committed metadata out.
+
+A request is decided on what is committed so far, its records are appended and made durable, then
+replayed, then followers apply the change, and then the request is answered.  Requests that arrive
+while a commit is under way are decided together and share the next one.
+
+Everything here runs on one thread, the broker's loop.  If the journal has no worker, `submit`
+returns when the request has been answered, so a test or simulation sees one order of events.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from barnabas.base.errors import ErrorCode, StorageFailed, UnknownServerError
+from barnabas.controller import decider
+from barnabas.controller.decider.brokers import decide_fence
+from barnabas.controller.decider.decision import Decision, Environment
+from barnabas.protocol.messages.broker_heartbeat import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+from barnabas.protocol.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.controller.image import ClusterImage, ImageChanges
+    from barnabas.controller.journal import Journal
+    from barnabas.protocol.message import Message
+
+log = logging.getLogger(__name__)
+
+Follower = Callable[["ClusterImage", "ImageChanges"], None]
+Answer = Callable[["Message"], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """Something to decide on; `refuse` makes the response if that fails."""
+
+    decide: Callable[[ClusterImage, int], Decision]
+    refuse: Callable[[Exception], Message]
+    done: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decided:
+    work: _Work
+    decision: Decision
+    offset: int
+    """Of the last record; -1 if there is none."""
+
+
+class Controller:
+    """The only writer of the journal."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        image: ClusterImage,
+        env: Environment,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.image = image
+        self._journal = journal
+        self._env = env
+        self._now_ms = now_ms
+        self._queue: list[_Work] = []
+        self._followers: list[Follower] = []
+        self._initial: tuple[Message, ...] = ()
+        self._busy = False
+        self._looping = False
+
+    def load(self, initial: Sequence[Message] = ()) -> None:
+        """Bring the image up to the end of the journal; writes nothing.
+
+        `initial` are the first records of a journal that is empty: they are committed together
+        with those of the first request.  Brokers that were in the cluster have the session timeout
+        from now on to be heard of.
+        """
+        snapshot = self._journal.snapshot()
+        offset = 0
+        if snapshot is not None:
+            offset = snapshot.end_offset
+            self.image.load_snapshot(snapshot.records, end_offset=offset, epoch=snapshot.epoch)
+        for run in self._journal.read(offset):
+            self.image.replay_run(run.records, offset=run.last_offset, epoch=run.epoch)
+        for broker in self.image.brokers.values():
+            if not broker.fenced:
+                self._touch(broker.id)
+        self._initial = tuple(initial)
+
+    def follow(self, follower: Follower) -> None:
+        """Call `follower` with the image and what changed, after each change and before its answer.
+
+        It sees nothing of what is already there: that is `image.as_changes()`.
+        """
+        self._followers.append(follower)
+
+    def submit(self, request: Message, done: Answer) -> None:
+        """Carry out `request`; `done` gets the response when its effects are committed and applied.
+
+        If the journal cannot be written, the response says so and nothing has changed.
+        """
+        self._enqueue(
+            _Work(
+                decide=partial(self._decide, request),
+                refuse=partial(decider.refuse, request),
+                done=partial(self._answered, request, done),
+            )
+        )
+
+    def tick(self) -> None:
+        """Fence brokers that were not heard of in time.  To be called every second or so."""
+        for broker_id in self._env.sessions.expired(self._now_ms()):
+            log.warning("broker %d was not heard of in time: fenced", broker_id)
+            self._env.sessions.forget(broker_id)
+            self._enqueue(
+                _Work(
+                    decide=partial(self._decide_fence, broker_id),
+                    refuse=lambda _: BrokerHeartbeatResponse(),
+                    done=lambda _: None,
+                )
+            )
+
+    def close(self) -> None:
+        """Let go of the journal.  Requests that are not answered yet never will be."""
+        self._queue.clear()
+        self._journal.close()
+
+    # From the queue to the journal
+
+    def _decide(self, request: Message, image: ClusterImage, now_ms: int) -> Decision:
+        return decider.decide(image, request, now_ms, self._env)
+
+    def _decide_fence(self, broker_id: int, image: ClusterImage, now_ms: int) -> Decision:
+        return decide_fence(image, broker_id, self._env)
+
+    def _enqueue(self, work: _Work) -> None:
+        self._queue.append(work)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Decide on what waits, unless a commit is under way: its end comes back here."""
+        if self._looping:
+            return  # called from a callback of the loop below, which goes on by itself
+        self._looping = True
+        while self._queue and not self._busy:
+            group, self._queue = self._queue, []
+            if self._initial and self._journal.is_empty:
+                group.insert(0, _initial_work(self._initial))
+            decided = self._decide_group(group)
+            self._busy = True
+            if any(entry.decision.records for entry in decided):
+                self._journal.commit(partial(self._committed, decided))
+            else:
+                self._committed(decided, None)
+        self._looping = False
+
+    def _decide_group(self, group: list[_Work]) -> list[_Decided]:
+        """Decide in order, each on the outcome of those before it, and append their records.
+
+        The outcome is made on a copy, before anything is written: records that cannot be replayed
+        never get into the journal.
+        """
+        now_ms = self._now_ms()
+        image = self.image
+        decided: list[_Decided] = []
+        for work in group:
+            try:
+                decision = work.decide(image, now_ms)
+                if decision.records:
+                    trial = image.fork() if image is self.image else image
+                    for record in decision.records:
+                        trial.replay(record)
+                    image = trial
+            except Exception:
+                log.exception("a request could not be decided")
+                image = self._again(decided)
+                decision = Decision(response=work.refuse(UnknownServerError()))
+            offset = -1
+            if decision.records:
+                offset = self._journal.append(decision.records, now_ms=now_ms)
+                image.applied_offset, image.applied_epoch = offset, self._journal.epoch
+            decided.append(_Decided(work=work, decision=decision, offset=offset))
+        return decided
+
+    def _again(self, decided: list[_Decided]) -> ClusterImage:
+        """The outcome of what was decided so far, after a trial that went wrong."""
+        image = self.image
+        for entry in decided:
+            if entry.decision.records:
+                image = image.fork() if image is self.image else image
+                image.replay_run(
+                    entry.decision.records, offset=entry.offset, epoch=self._journal.epoch
+                )
+        return image
+
+    # From the journal to the answers
+
+    def _committed(self, decided: list[_Decided], error: BaseException | None) -> None:
+        """Until the last one is answered, requests that callbacks submit only wait."""
+        if error is not None:
+            log.error("the metadata journal cannot be written: %s", error)
+        for entry in decided:
+            if error is None:
+                if entry.decision.records:
+                    self._apply(entry)
+                self._answer(entry.work, entry.decision.response)
+            else:
+                failed = error if isinstance(error, StorageFailed) else StorageFailed()
+                self._answer(entry.work, entry.work.refuse(failed))
+        self._busy = False
+        if self._journal.snapshot_is_due:
+            self._write_snapshot()
+        self._go_on()
+
+    def _apply(self, entry: _Decided) -> None:
+        changes = self.image.replay_run(
+            entry.decision.records, offset=entry.offset, epoch=self._journal.epoch
+        )
+        for follower in self._followers:
+            try:
+                follower(self.image, changes)
+            except Exception:
+                log.exception("a committed change could not be applied")
+
+    def _answer(self, work: _Work, response: Message) -> None:
+        try:
+            work.done(response)
+        except Exception:
+            log.exception("a response could not be delivered")
+
+    def _answered(self, request: Message, done: Answer, response: Message) -> None:
+        """Note that a broker was heard of, then pass the response on."""
+        if isinstance(request, BrokerRegistrationRequest | BrokerHeartbeatRequest):
+            assert isinstance(response, BrokerRegistrationResponse | BrokerHeartbeatResponse)
+            if response.error_code == ErrorCode.NONE:
+                self._touch(request.broker_id)
+        done(response)
+
+    def _touch(self, broker_id: int) -> None:
+        """The controller's own node needs no heartbeats to be known to live."""
+        if broker_id != self._env.config.node_id:
+            self._env.sessions.touch(broker_id, self._now_ms())
+
+    def _write_snapshot(self) -> None:
+        self._busy = True
+        self._journal.write_snapshot(
+            self.image.dump(), now_ms=self._now_ms(), done=self._snapshot_written
+        )
+
+    def _snapshot_written(self, error: BaseException | None) -> None:
+        if error is not None:
+            log.warning("a snapshot of the metadata could not be written: %s", error)
+        self._busy = False
+        self._go_on()
+
+
+def _initial_work(records: tuple[Message, ...]) -> _Work:
+    """Nobody waits for it: if it fails, so does what comes after it, and it is tried again."""
+    return _Work(
+        decide=lambda image, _: Decision(records=records, response=BrokerHeartbeatResponse()),
+        refuse=lambda _: BrokerHeartbeatResponse(),
+        done=lambda _: None,
+    )
