@@ -56,6 +56,30 @@ def test_only_settings_that_exist_are_called_honoured() -> None:
     assert set(BROKER_SETTINGS) >= HONOURED
 
 
+READ_THROUGH = {  # settings that the program asks for by a property, not by name
+    "node.id": "node_id",
+    "broker.id": "node_id",
+    "log.dirs": "log_dirs",
+    "log.dir": "log_dirs",
+    "metadata.log.dir": "metadata_log_dir",
+    "listeners": "listeners()",
+    "advertised.listeners": "listeners()",
+    "listener.security.protocol.map": "listeners()",
+    "controller.listener.names": "listeners()",
+}
+
+
+@pytest.mark.parametrize("name", sorted(HONOURED))
+def test_a_setting_that_is_called_honoured_is_read_outside_this_room(name: str) -> None:
+    override = BROKER_SETTINGS[name].topic_override
+    signs = {f'"{name}"', READ_THROUGH.get(name, f'"{name}"')}
+    if override is not None:
+        signs.add(override.replace(".", "_"))
+    files = [p for p in (ROOT / "src/barnabas").rglob("*.py") if "base" not in p.parts]
+
+    assert any(sign in file.read_text() for file in files for sign in signs)
+
+
 @pytest.mark.parametrize(
     ("name", "synonyms"),
     [

@@ -27,23 +27,22 @@ HONOURED = frozenset(
     log.retention.check.interval.ms log.segment.delete.delay.ms log.cleanup.policy
     log.index.interval.bytes log.index.size.max.bytes
     log.flush.interval.messages log.flush.interval.ms log.flush.scheduler.interval.ms
-    log.flush.offset.checkpoint.interval.ms log.flush.start.offset.checkpoint.interval.ms
+    log.flush.offset.checkpoint.interval.ms
     log.message.timestamp.type log.message.timestamp.before.max.ms
     log.message.timestamp.after.max.ms
     message.max.bytes compression.type
     compression.gzip.level compression.lz4.level compression.zstd.level
     producer.id.expiration.ms producer.id.expiration.check.interval.ms
-    log.cleaner.enable log.cleaner.backoff.ms log.cleaner.min.cleanable.ratio
-    log.cleaner.min.compaction.lag.ms log.cleaner.max.compaction.lag.ms
-    log.cleaner.delete.retention.ms log.cleaner.dedupe.buffer.size
-    log.cleaner.io.max.bytes.per.second
+    log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms
+    log.cleaner.max.compaction.lag.ms log.cleaner.delete.retention.ms
     min.insync.replicas replica.high.watermark.checkpoint.interval.ms
-    barnabas.log.level barnabas.open.files.max
+    transaction.max.timeout.ms
     """.split()  # noqa: SIM905 (read as text, a name a word)
 )
 
 _JAVA = "accepted; there is no Java class to load"
 _THREADS = "accepted; a broker has one loop thread and needs no number"
+_CLEANER = "accepted; not read yet"
 _GROUPS = "accepted; takes effect with consumer groups"
 _REPLICATION = "accepted; takes effect with replication"
 _SECURITY = "accepted; takes effect with security"
@@ -68,11 +67,19 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("background.threads", _THREADS),
     ("*coordinator*threads", _THREADS),
     ("*.cached.buffer.max.bytes", "accepted; buffers are not kept for use again"),
+    (
+        "log.flush.start.offset.checkpoint.interval.ms",
+        "accepted; all checkpoints are written at log.flush.offset.checkpoint.interval.ms",
+    ),
+    ("log.cleaner.enable", _CLEANER),
+    ("log.cleaner.backoff.ms", _CLEANER),
+    ("log.cleaner.dedupe.buffer.size", _CLEANER),
+    ("log.cleaner.io.max.bytes.per.second", _CLEANER),
     ("log.cleaner.threads", "accepted; one thread compacts"),
     ("log.cleaner.io.buffer.*", "accepted; the cleaner sizes its own buffers"),
     ("log.preallocate", "accepted; files grow as they are written"),
     ("preallocate", "accepted; files grow as they are written"),
-    ("num.recovery.threads.per.data.dir", "accepted; recovery finds its own number"),
+    ("num.recovery.threads.per.data.dir", "accepted; a few threads do all slow disk work"),
     ("remote.*", "accepted; there is no tiered storage"),
     ("local.retention.*", "accepted; there is no tiered storage"),
     ("log.local.retention.*", "accepted; there is no tiered storage"),

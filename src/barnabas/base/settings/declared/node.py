@@ -144,20 +144,4 @@ SETTINGS = (
         internal=True,
         doc="Whether feature levels that are still being designed are allowed.",
     ),
-    setting(
-        "barnabas.log.level",
-        String("DEBUG", "INFO", "WARNING", "ERROR", any_case=True),
-        default="INFO",
-        importance=LOW,
-        internal=True,
-        doc="How much the broker writes to its own log.",
-    ),
-    setting(
-        "barnabas.open.files.max",
-        Int(16),
-        importance=LOW,
-        internal=True,
-        doc="How many log files are kept open at once; a share of what the system allows "
-        "the process if not set.",
-    ),
 )
