@@ -69,7 +69,7 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("*.cached.buffer.max.bytes", "accepted; buffers are not kept for use again"),
     (
         "log.flush.start.offset.checkpoint.interval.ms",
-        "accepted; all checkpoints are written at log.flush.offset.checkpoint.interval.ms",
+        "accepted; a moved start is written down at the next chance",
     ),
     ("log.cleaner.enable", _CLEANER),
     ("log.cleaner.backoff.ms", _CLEANER),
