@@ -92,8 +92,8 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LineProcess]:
 def client(request: pytest.FixtureRequest, target: Broker) -> Client:
     """Each client library in turn, against the target."""
     if request.param == "java":
-        return JavaClient(request.getfixturevalue("jvm"), target.bootstrap)
-    return NodeClient(request.getfixturevalue("node"), target.bootstrap)
+        return JavaClient(request.getfixturevalue("jvm"), target)
+    return NodeClient(request.getfixturevalue("node"), target)
 
 
 @pytest.fixture

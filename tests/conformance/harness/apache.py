@@ -48,6 +48,7 @@ class ApacheBroker(Broker):
     """Broker and controller in one process. `settings` are added to what a single node must say."""
 
     name = "apache"
+    changes_show_at_once = False
 
     def __init__(
         self,
@@ -55,9 +56,12 @@ class ApacheBroker(Broker):
         settings: Mapping[str, str] | None = None,
         *,
         jvm: Sequence[str] = SMALL_JVM,
+        release: str | None = "4.0",
         ulimit_files: int | None = None,
     ) -> None:
+        """`release` is the feature level to format with; None: the newest that it knows."""
         super().__init__(folder, settings)
+        self.release = release
         self.jvm = tuple(jvm)
         self.ulimit_files = ulimit_files
         self._properties = self.folder / "server.properties"
@@ -97,6 +101,8 @@ class ApacheBroker(Broker):
 
     def _format(self) -> None:
         arguments = ["format", "--cluster-id", CLUSTER_ID, "--config", str(self._properties)]
+        if self.release is not None:
+            arguments += ["--release-version", self.release]
         run = run_main("kafka.tools.StorageTool", arguments)
         if run.returncode:
             raise StartFailedError(f"formatting failed:\n{run.stdout}{run.stderr}")

@@ -32,7 +32,7 @@ class BarnabasBroker(Broker):
     def start(self) -> None:
         command = [str(BIN / "barnabas"), "start", "--data-dir", str(self.data_dir)]
         command += ["--listen", "127.0.0.1:0"]
-        for name, value in self.settings.items():
+        for name, value in {"node.id": "1", **self.settings}.items():
             command += ["--override", f"{name}={value}"]
         if self.ulimit_files is not None:
             command = ["sh", "-c", f'ulimit -n {self.ulimit_files}; exec "$@"', "sh", *command]

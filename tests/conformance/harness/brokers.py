@@ -14,6 +14,8 @@ class Broker(ABC):
     """A single node on 127.0.0.1, its files under `folder`, startable again on the same data."""
 
     name: str
+    changes_show_at_once = True
+    """Whether a change that was answered is visible to the very next request."""
     child: Child
     bootstrap: str
     ready_after: float

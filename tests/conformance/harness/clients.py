@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.brokers import Broker
 from harness.jvm import Jvm
 from harness.lines import LineProcess
 from harness.maven import digest, lock, need
@@ -63,24 +65,44 @@ class Client:
     name: str
     null_headers = True
     """Whether it can send a header without a value."""
+    consumer_properties: Mapping[str, str] = {}
 
-    def __init__(self, process: LineProcess, bootstrap: str) -> None:
+    def __init__(self, process: LineProcess, broker: Broker) -> None:
         self._process = process
-        self._bootstrap = bootstrap
+        self._broker = broker
+
+    def settle(self) -> None:
+        """Wait until the broker shows all that its controller has decided so far.
+
+        Apache Kafka's broker learns of a change a moment after the controller confirmed it, in
+        order: when it shows a topic made now, it shows everything that was changed before.
+        """
+        if self._broker.changes_show_at_once:
+            return
+        marker = f"settle-{os.urandom(6).hex()}"
+        self.ask("create_topic", topic=marker, partitions=1)
+        while marker not in self.list_topics():
+            pass  # each look is a round trip; the test's own time limit bounds it
+        self.ask("delete_topic", topic=marker)
+        while marker in self.list_topics():
+            pass
 
     def ask(self, op: str, **arguments: Any) -> Any:
-        return self._process.call(op, bootstrap=self._bootstrap, **arguments)
+        return self._process.call(op, bootstrap=self._broker.bootstrap, **arguments)
 
     def create_topic(self, topic: str, *, partitions: int = 1, **configs: str) -> None:
         """Setting names with underscores for dots."""
         dotted = {name.replace("_", "."): value for name, value in configs.items()}
         self.ask("create_topic", topic=topic, partitions=partitions, configs=dotted)
+        self.settle()
 
     def delete_topic(self, topic: str) -> None:
         self.ask("delete_topic", topic=topic)
+        self.settle()
 
     def add_partitions(self, topic: str, *, total: int) -> None:
         self.ask("add_partitions", topic=topic, total=total)
+        self.settle()
 
     def list_topics(self) -> list[str]:
         topics: list[str] = self.ask("list_topics")
@@ -96,6 +118,7 @@ class Client:
 
     def alter_configs(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
         self.ask("alter_configs", kind=kind, name=name, set=dict(configs))
+        self.settle()
 
     def delete_records(self, topic: str, *, partition: int = 0, before: int) -> int:
         """The log start offset afterwards."""
@@ -129,9 +152,8 @@ class Client:
         self, topic: str, *, count: int, start: str | int = "beginning", partition: int = 0
     ) -> list[Record]:
         """`start` is `beginning`, an offset, or `time:<ms>`. Never asks for a consumer group."""
-        answers = self.ask(
-            "consume", topic=topic, partition=partition, count=count, **{"from": str(start)}
-        )
+        where = {"topic": topic, "partition": partition, "from": str(start), "count": count}
+        answers = self.ask("consume", **where, properties=self.consumer_properties)
         return [
             Record(
                 key=_bytes(answer["key"]),
@@ -150,9 +172,10 @@ class JavaClient(Client):
     """Apache Kafka's own client, from Maven."""
 
     name = "java"
+    consumer_properties = {"fetch.max.wait.ms": "50"}  # closing waits for the last long poll
 
-    def __init__(self, process: Jvm, bootstrap: str) -> None:
-        super().__init__(process, bootstrap)
+    def __init__(self, process: Jvm, broker: Broker) -> None:
+        super().__init__(process, broker)
 
     def _how(self, how: How) -> dict[str, Any]:
         properties = {

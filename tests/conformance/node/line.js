@@ -212,6 +212,7 @@ const operations = {
   delete_records: q =>
     withAdmin(q, async admin => {
       const partitions = [{ partition: q.partition, offset: String(q.before) }]
+      await admin.fetchTopicOffsets(q.topic) // kafkajs looks for the leader before it asks for it
       await admin.deleteTopicRecords({ topic: q.topic, partitions })
       const offsets = await admin.fetchTopicOffsets(q.topic)
       return Number(offsets.find(found => found.partition === q.partition).low)
