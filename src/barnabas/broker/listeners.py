@@ -16,6 +16,11 @@ class BoundListener:
     advertised_host: str
     advertised_port: int
 
+    @property
+    def uses_sendfile(self) -> bool:
+        """Files go to the socket without passing through this process."""
+        return self.security_protocol in {"PLAINTEXT", "SASL_PLAINTEXT"}
+
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.name}://{host}:{self.port}"

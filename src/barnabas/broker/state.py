@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from barnabas.base.clock import Clock
     from barnabas.base.settings import BrokerConfig
+    from barnabas.broker.handlers.producer_ids import ProducerIds
     from barnabas.broker.listeners import BoundListener
     from barnabas.controller.image import ClusterImage
     from barnabas.protocol.message import Message
@@ -40,5 +41,11 @@ class Broker:
     replicas: ReplicaManager
     logs: LogManager
     sessions: FetchSessions
+    producer_ids: ProducerIds
     clock: Clock
     listeners: list[BoundListener] = field(default_factory=list)
+
+    @property
+    def fetch_bytes_max(self) -> int:
+        """The most that one fetch answers, whatever the client asks for."""
+        return self.config.int("fetch.max.bytes")

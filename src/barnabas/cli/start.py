@@ -124,9 +124,9 @@ def serve(launch: Launch) -> int:
         raise CommandError(error.message) from None
     for text in config.warnings:
         warn(text)
-    from barnabas.broker import node
+    from barnabas.broker.run import run as run_broker
 
-    return node.run(config, log_level=launch.log_level)
+    return run_broker(config, log_level=launch.log_level)
 
 
 COMMAND = Command(

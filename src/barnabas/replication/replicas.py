@@ -141,6 +141,15 @@ class ReplicaManager:
             self._logs.delete(log)
         self._moved(partition)
 
+    def forget_failed_logs(self) -> None:
+        """A log directory failed: its partitions answer KAFKA_STORAGE_ERROR from now on."""
+        for partition in self._by_name.values():
+            log = partition.log
+            if log is not None and self._logs.get(partition.topic, partition.index) is not log:
+                partition.log = None
+                partition.error = StorageFailed("its log directory failed")
+                self._moved(partition)
+
     def _moved(self, partition: Partition) -> None:
         if partition.waiters:
             self.fetches.touched(partition)
@@ -193,8 +202,9 @@ class ReplicaManager:
     def _write(partition: Partition) -> None:
         partition.dirty = False
         log = partition.log
-        assert log is not None, "a partition is written before it is dropped"
         try:
+            if log is None:
+                raise partition.error or StorageFailed
             log.write_pending()
         except StorageFailed as failure:
             logger.error("%s-%d: %s", partition.topic, partition.index, failure)

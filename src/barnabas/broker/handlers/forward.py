@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from barnabas.base.errors import RequestTimedOut
 from barnabas.broker.dispatch import Later
+from barnabas.controller import decider
 from barnabas.replication.purgatory import Parked
 
 if TYPE_CHECKING:
@@ -18,19 +20,16 @@ def forward(
     request: Message,
     *,
     timeout_ms: int | None = None,
-    timed_out: Callable[[], Message] | None = None,
     finish: Callable[[Message], Message] | None = None,
 ) -> Message | Later:
-    """The controller's answer, through `finish` if given, or `timed_out()` after the timeout.
+    """The controller's answer, through `finish` if given, or REQUEST_TIMED_OUT after the timeout.
 
     A client without patience (a timeout of 0 or less) is refused at once and nothing happens.
     After a timeout the controller goes on; only the client stops waiting.
     """
-    assert (timeout_ms is None) == (timed_out is None)
     if timeout_ms is not None and timeout_ms <= 0:
-        assert timed_out is not None
-        return timed_out()
-    waiting = _Waiting(broker, timed_out, finish)
+        return decider.refuse(request, RequestTimedOut())
+    waiting = _Waiting(broker, request, finish)
     broker.controller.submit(request, waiting.answered)
     if timeout_ms is not None:
         waiting.limit(broker.clock.monotonic() + timeout_ms / 1000)
@@ -40,17 +39,14 @@ def forward(
 class _Waiting:
     """One request at the controller.  Answered once: by it, or by the clock."""
 
-    __slots__ = ("_broker", "_done", "_finish", "_parked", "_timed_out", "later")
+    __slots__ = ("_broker", "_done", "_finish", "_parked", "_request", "later")
 
     def __init__(
-        self,
-        broker: Broker,
-        timed_out: Callable[[], Message] | None,
-        finish: Callable[[Message], Message] | None,
+        self, broker: Broker, request: Message, finish: Callable[[Message], Message] | None
     ) -> None:
         self.later = Later()
         self._broker = broker
-        self._timed_out = timed_out
+        self._request = request
         self._finish = finish
         self._parked: Parked | None = None
         self._done = False
@@ -71,8 +67,7 @@ class _Waiting:
     def _expired(self, expired: bool) -> bool:
         if expired and not self._done:
             self._done = True
-            assert self._timed_out is not None
-            self.later.resolve(self._timed_out())
+            self.later.resolve(decider.refuse(self._request, RequestTimedOut()))
         return expired
 
     def _forget(self) -> None:

@@ -178,9 +178,7 @@ def _refuse_all(request: ProduceRequest, code: ErrorCode) -> ProduceResponse | N
             TopicProduceResponse(
                 name=topic.name,
                 partition_responses=[
-                    PartitionProduceResponse(
-                        index=data.index, error_code=int(code), base_offset=-1
-                    )
+                    PartitionProduceResponse(index=data.index, error_code=int(code), base_offset=-1)
                     for data in topic.partition_data
                 ],
             )

@@ -81,7 +81,15 @@ def fetch(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchRe
 class _Reading:
     """One fetch request, tried until there is enough."""
 
-    __slots__ = ("_by_id", "_committed", "_max_bytes", "_min_bytes", "_results", "broker", "context")
+    __slots__ = (
+        "_by_id",
+        "_committed",
+        "_max_bytes",
+        "_min_bytes",
+        "_results",
+        "broker",
+        "context",
+    )
 
     def __init__(
         self,
@@ -147,7 +155,9 @@ class _Reading:
         )
         if self._committed:
             data.aborted_transactions = [
-                AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
+                AbortedTransaction(
+                    producer_id=aborted.producer_id, first_offset=aborted.first_offset
+                )
                 for aborted in (log.aborted_transactions(offset, end) if len(records) else ())
             ]
         size = len(records)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import RequestTimedOut
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.forward import forward
-from barnabas.controller.decider.create_topics import refuse
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 
@@ -23,9 +21,4 @@ if TYPE_CHECKING:
 def create_topics(
     broker: Broker, ctx: RequestContext, request: CreateTopicsRequest
 ) -> Message | Later:
-    return forward(
-        broker,
-        request,
-        timeout_ms=request.timeout_ms,
-        timed_out=lambda: refuse(request, RequestTimedOut()),
-    )
+    return forward(broker, request, timeout_ms=request.timeout_ms)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ErrorCode, RequestTimedOut
+from barnabas.base.errors import ErrorCode
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.forward import forward
-from barnabas.controller.decider.delete_topics import refuse
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
@@ -32,7 +31,6 @@ def delete_topics(
         broker,
         request,
         timeout_ms=request.timeout_ms,
-        timed_out=lambda: refuse(request, RequestTimedOut()),
         finish=_older if ctx.api_version < DISABLED_CODE_SINCE else None,
     )
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import RequestTimedOut
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.forward import forward
-from barnabas.controller.decider.create_partitions import refuse
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.create_partitions import CreatePartitionsRequest
 
@@ -20,9 +18,4 @@ if TYPE_CHECKING:
 def create_partitions(
     broker: Broker, ctx: RequestContext, request: CreatePartitionsRequest
 ) -> Message | Later:
-    return forward(
-        broker,
-        request,
-        timeout_ms=request.timeout_ms,
-        timed_out=lambda: refuse(request, RequestTimedOut()),
-    )
+    return forward(broker, request, timeout_ms=request.timeout_ms)

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ErrorCode
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.forward import forward
 from barnabas.protocol.apis import ApiKey
-from barnabas.protocol.messages.update_features import (
-    UpdateFeaturesRequest,
-    UpdateFeaturesResponse,
-)
+from barnabas.protocol.messages.update_features import UpdateFeaturesRequest
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
@@ -25,9 +21,4 @@ if TYPE_CHECKING:
 def update_features(
     broker: Broker, ctx: RequestContext, request: UpdateFeaturesRequest
 ) -> Message | Later:
-    def timed_out() -> UpdateFeaturesResponse:
-        return UpdateFeaturesResponse(
-            error_code=int(ErrorCode.REQUEST_TIMED_OUT), error_message=None
-        )
-
-    return forward(broker, request, timeout_ms=request.timeout_ms, timed_out=timed_out)
+    return forward(broker, request, timeout_ms=request.timeout_ms)

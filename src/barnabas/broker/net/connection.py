@@ -64,6 +64,7 @@ class Connection(asyncio.BufferedProtocol):
         self._frame: FrameBuffer | None = None
         self._backlog: bytearray | None = None
         """Frames received but not yet parsed, because too many answers are outstanding."""
+        self._blocked = False
         self._reading = True
         self._writable = True
 
@@ -97,6 +98,9 @@ class Connection(asyncio.BufferedProtocol):
         self.server.forget(self)
 
     def eof_received(self) -> bool:
+        """The client sends no more: give it the answers that are ready, then close."""
+        self.turn.write()
+        self.drain()
         return False
 
     def get_buffer(self, sizehint: int) -> memoryview:  # type: ignore[override]
@@ -166,7 +170,7 @@ class Connection(asyncio.BufferedProtocol):
         return pos
 
     def _keep(self, rest: memoryview) -> None:
-        if not self._reading:
+        if self._blocked:
             self._backlog = bytearray(rest)
             return
         need = 4 + INT32.unpack_from(rest)[0] if len(rest) >= 4 else 4
@@ -190,19 +194,22 @@ class Connection(asyncio.BufferedProtocol):
             self.turn.frames.retire(frame)
 
     def _block(self) -> None:
-        self._reading = False
-        self._transport.pause_reading()
+        self._blocked = True
+        if self._reading:
+            self._reading = False
+            self._transport.pause_reading()
 
     def _unblock(self) -> None:
         """Answers have left: take up the backlog, and read again."""
-        self._reading = True
+        self._blocked = False
         backlog, self._backlog = self._backlog, None
         if backlog is not None:
             view = memoryview(backlog)
             rest = self._feed(backlog, view, 0, len(backlog))
             if rest < len(backlog) and not self.closed:
                 self._keep(view[rest:])
-        if self._reading and not self.closed:
+        if not self._blocked and not self.closed:
+            self._reading = True
             self._transport.resume_reading()
         self.turn.schedule(self)
 
@@ -234,7 +241,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if done:
             del out[:done]
-        if not self._reading and len(out) < self.server.queued_parts_max // 2:
+        if self._blocked and len(out) < self.server.queued_parts_max // 2:
             self._unblock()
 
     def _send_direct(self, out: list[Any]) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.base.errors import ApiError, ErrorCode, code_for
 from barnabas.broker.dispatch import Entry, Later, RequestContext
+from barnabas.broker.net.produce_memo import learn
 from barnabas.protocol.apis import Api, ApiKey, api
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.framing import read_request_header
@@ -53,7 +54,7 @@ class Requests:
         if not entry.version_min <= version <= entry.version_max:
             if key != ApiKey.API_VERSIONS:
                 raise DecodeError(f"{entry.key.name} version {version} is not answered here")
-            version = self._older_api_versions(connection, entry, frame)
+            self._older_api_versions(connection, entry, frame)
             return
         _, _, correlation_id, client_id, pos = read_request_header(frame)
         connection.client_id = client_id
@@ -65,7 +66,10 @@ class Requests:
             listener=connection.listener,
             peer_host=connection.peer_host,
         )
-        request = described.request.decode(frame, version, pos)
+        request: Any = described.request.decode(frame, version, pos)
+        if key == ApiKey.PRODUCE:
+            broker = self._broker
+            connection.produce_memo = learn(broker.replicas, broker.clock, frame, request)
         self._dispatch(connection, entry, described, ctx, request)
 
     def _dispatch(
@@ -125,7 +129,7 @@ class Requests:
             parts.insert(0, head)
         return parts
 
-    def _older_api_versions(self, connection: Connection, entry: Entry, frame: memoryview) -> int:
+    def _older_api_versions(self, connection: Connection, entry: Entry, frame: memoryview) -> None:
         """A newer client asks in a version we do not know: answer in version 0, with our ranges.
 
         Only the correlation id can be trusted; it stands where it always stood.
@@ -144,4 +148,3 @@ class Requests:
         response: Any = entry.handler(self._broker, ctx, described.request())
         response.error_code = int(ErrorCode.UNSUPPORTED_VERSION)
         connection.out.extend(self._encode(described, ctx, response))
-        return 0

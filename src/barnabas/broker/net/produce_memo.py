@@ -1,0 +1,189 @@
+"""The short way for Produce: a producer's requests differ in little but their records.
+
+A request to one partition is the same, byte for byte, as the one before it, except for correlation
+id, partition index and records.  After the first such request went the long way (codec, handler),
+its prefix and the layout of its answer are remembered; a later request that begins with the same
+bytes needs no decoding and no message objects.  Whatever does not fit, and every error, goes the
+long way, so this file decides nothing: it only skips work.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+from barnabas.base.errors import ApiError, ErrorCode
+from barnabas.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+if TYPE_CHECKING:
+    from barnabas.base.clock import Clock
+    from barnabas.protocol.messages.produce import ProduceRequest
+    from barnabas.replication.partition import Partition
+    from barnabas.replication.replicas import ReplicaManager
+
+INT32 = Struct(">i")
+RESULT = Struct(">ihqqq")
+"""Partition index, error code, base offset, log append time, log start offset, as they stand
+together in every version from 5 on."""
+VERSION_MIN = 7
+FLEXIBLE_SINCE = 9
+HEADER_BYTES = 8
+"""Api key, version, correlation id: before the remembered prefix."""
+MARK = 0x5EED_0FF5_E75
+"""Stands for the offsets while the layout of an answer is taken."""
+
+
+class ProduceMemo:
+    """What one connection's produce requests to one topic have in common."""
+
+    __slots__ = (
+        "_acks",
+        "_clock",
+        "_head",
+        "_lanes",
+        "_prefix",
+        "_prefix_end",
+        "_replicas",
+        "_tail_bytes",
+        "_topic",
+        "_version",
+    )
+
+    def __init__(
+        self, replicas: ReplicaManager, clock: Clock, frame: memoryview, request: ProduceRequest
+    ) -> None:
+        self._replicas = replicas
+        self._clock = clock
+        self._version = version = int.from_bytes(frame[2:4], "big")
+        self._acks = request.acks
+        self._topic = request.topic_data[0].name
+        self._tail_bytes = 3 if version >= FLEXIBLE_SINCE else 0
+        records = request.topic_data[0].partition_data[0].records
+        assert records is not None
+        length_bytes = _varint_bytes(len(records) + 1) if self._tail_bytes else 4
+        index_at = len(frame) - self._tail_bytes - len(records) - length_bytes - 4
+        self._head = bytes(frame[:4])
+        self._prefix = bytes(frame[HEADER_BYTES:index_at])
+        self._prefix_end = index_at
+        self._lanes: dict[int, _Lane] = {}
+
+    def handle(
+        self, out: list[Any], data: bytearray, view: memoryview, start: int, end: int
+    ) -> bool:
+        """Append and answer, if this is such a request; False: nothing was done."""
+        if not data.startswith(self._head, start) or not data.startswith(
+            self._prefix, start + HEADER_BYTES
+        ):
+            return False
+        pos = start + self._prefix_end
+        lane = self._lanes.get(INT32.unpack_from(data, pos)[0])
+        if lane is None:
+            lane = self._new_lane(INT32.unpack_from(data, pos)[0])
+            if lane is None:
+                return False
+        pos += 4
+        stop = end - self._tail_bytes
+        if self._tail_bytes:
+            length, pos = _varint(data, pos)
+            if pos + length - 1 != stop or data[stop] or data[stop + 1] or data[stop + 2]:
+                return False
+        else:
+            length = INT32.unpack_from(data, pos)[0]
+            pos += 4
+            if pos + length != stop:
+                return False
+        partition = lane.partition
+        if not partition.is_leader or (self._acks == -1 and len(partition.isr) != 1):
+            self._lanes.clear()  # leadership moved, or the topic went: look again next time
+            return False
+        try:
+            appended = partition.append(
+                view[pos:stop], acks=self._acks, now_ms=self._clock.now_ms()
+            )
+        except ApiError:
+            return False  # nothing was appended: the long way makes the same error an answer
+        replicas = self._replicas
+        if not partition.dirty:
+            partition.dirty = True
+            replicas.dirty.append(partition)
+        partition.unconfirmed.append((out, len(out), lane.error_at))
+        out.append(
+            lane.pack(
+                lane.size,
+                INT32.unpack_from(data, start + 4)[0],
+                lane.before,
+                0,
+                appended.base_offset,
+                appended.log_append_time,
+                appended.log_start_offset,
+                lane.after,
+            )
+        )
+        return True
+
+    def _new_lane(self, index: int) -> _Lane | None:
+        partition = self._replicas.find(self._topic, index)
+        if partition is None:
+            return None
+        lane = self._lanes[index] = _Lane(partition, self._version)
+        return lane
+
+
+class _Lane:
+    """One partition, and the constant bytes of its answers."""
+
+    __slots__ = ("after", "before", "error_at", "pack", "partition", "size")
+
+    def __init__(self, partition: Partition, version: int) -> None:
+        self.partition = partition
+        answer = PartitionProduceResponse(
+            index=partition.index, base_offset=MARK, log_append_time_ms=-1, log_start_offset=MARK
+        )
+        body = ProduceResponse(
+            responses=[TopicProduceResponse(name=partition.topic, partition_responses=[answer])]
+        ).encode(version)
+        if version >= FLEXIBLE_SINCE:
+            body = b"\0" + body  # the response header's tagged fields
+        result = RESULT.pack(partition.index, ErrorCode.NONE, MARK, -1, MARK)
+        at = body.index(result)
+        self.before = body[: at + 4]
+        self.after = body[at + RESULT.size :]
+        self.pack = Struct(f">ii{len(self.before)}shqqq{len(self.after)}s").pack
+        self.size = 4 + len(body)
+        self.error_at = 8 + len(self.before)
+
+
+def learn(
+    replicas: ReplicaManager, clock: Clock, frame: memoryview, request: ProduceRequest
+) -> ProduceMemo | None:
+    """A memo for requests like this one, or None if it is not of the simple kind."""
+    if (
+        request.acks == 0
+        or request.transactional_id is not None
+        or int.from_bytes(frame[2:4], "big") < VERSION_MIN
+        or len(request.topic_data) != 1
+        or len(request.topic_data[0].partition_data) != 1
+        or not request.topic_data[0].partition_data[0].records
+    ):
+        return None
+    return ProduceMemo(replicas, clock, frame, request)
+
+
+def _varint_bytes(value: int) -> int:
+    return max(1, (value.bit_length() + 6) // 7)
+
+
+def _varint(data: bytearray, pos: int) -> tuple[int, int]:
+    """An unsigned varint of at most five bytes; a longer one yields a length that cannot fit."""
+    value = 0
+    for shift in (0, 7, 14, 21, 28):
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, pos
+    return -1, pos

@@ -1,0 +1,88 @@
+"""How a broker joins: it registers with the controller, then asks to be let in.
+
+Until its heartbeat is answered with "not fenced" it leads nothing and no client is told of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from barnabas.base.errors import ErrorCode, error_for
+from barnabas.base.ids import random_id
+from barnabas.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from barnabas.protocol.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    Feature,
+    Listener,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from barnabas.broker.state import Broker
+    from barnabas.controller.image import VersionRange
+    from barnabas.protocol.message import Message
+
+PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+async def ask(broker: Broker, request: Message) -> Any:
+    """The controller's answer; an error in it is raised."""
+    answered: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    broker.controller.submit(request, answered.set_result)
+    response: Any = await answered
+    if response.error_code:
+        raise error_for(ErrorCode(response.error_code), None)
+    return response
+
+
+async def register(broker: Broker, features: Mapping[str, VersionRange]) -> int:
+    """Register this broker and have it unfenced; its epoch."""
+    response = await ask(
+        broker,
+        BrokerRegistrationRequest(
+            broker_id=broker.node_id,
+            cluster_id=broker.cluster_id,
+            incarnation_id=random_id(),
+            listeners=[
+                Listener(
+                    name=listener.name,
+                    host=listener.advertised_host,
+                    port=listener.advertised_port,
+                    security_protocol=PROTOCOL_NUMBERS[listener.security_protocol],
+                )
+                for listener in broker.listeners
+            ],
+            features=[
+                Feature(
+                    name=name, min_supported_version=levels.min, max_supported_version=levels.max
+                )
+                for name, levels in features.items()
+            ],
+            rack=broker.config.optional_str("broker.rack"),
+            log_dirs=[
+                directory.meta.directory_id
+                for directory in broker.logs.usable_directories()
+                if directory.meta is not None
+            ],
+        ),
+    )
+    epoch: int = response.broker_epoch
+    await heartbeat(broker, epoch)
+    return epoch
+
+
+async def heartbeat(broker: Broker, epoch: int, *, leaving: bool = False) -> bool:
+    """Say that this broker is there, or wants to leave; whether it may stop now."""
+    response = await ask(
+        broker,
+        BrokerHeartbeatRequest(
+            broker_id=broker.node_id,
+            broker_epoch=epoch,
+            current_metadata_offset=broker.image.applied_offset,
+            want_fence=False,
+            want_shut_down=leaving,
+        ),
+    )
+    return bool(response.should_shut_down)

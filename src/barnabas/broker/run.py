@@ -1,0 +1,60 @@
+"""Run a node until a signal ends it: event loop, logging, exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.base.settings import BrokerConfig
+
+logger = logging.getLogger("barnabas.node")
+
+LOG_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+
+
+def run(config: BrokerConfig, *, log_level: str = "info") -> int:
+    """Start a broker and serve until SIGTERM or Ctrl-C; the exit status."""
+    from barnabas.base.errors import ApiError
+    from barnabas.broker.binding import CannotListen
+    from barnabas.storage.directory import DirectoryRefused
+
+    logging.basicConfig(stream=sys.stdout, level=log_level.upper(), format=LOG_FORMAT)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(_serve(config))
+    except (ApiError, CannotListen, DirectoryRefused) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is installed: it costs less CPU than asyncio's own loop."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+async def _serve(config: BrokerConfig) -> int:
+    from barnabas.broker.node import Node
+
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    node = Node(config)
+    await node.start()
+    waiting = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(node.failed.wait())]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+    logger.info("stopping: broker %d", config.node_id)
+    await node.stop()
+    return 1 if node.failed.is_set() else 0
