@@ -65,7 +65,9 @@ __all__ = [
     "encode_batch",
     "encode_record",
     "iter_headers",
+    "put_varint",
     "read_header",
+    "read_varint",
     "record_body",
     "set_max_timestamp",
     "set_offset_and_epoch",
@@ -134,7 +136,7 @@ def decode_body(  # noqa: PLR0912 (a call per number would halve its speed)
                     n += (more - 1) << 7
                     pos += 1
                 else:
-                    n, pos = _varint(data, pos - 1)
+                    n, pos = read_varint(data, pos - 1)
             if n & 1:
                 raise InvalidRecord("A record's length is negative.")
             end = pos + (n >> 1)
@@ -146,7 +148,7 @@ def decode_body(  # noqa: PLR0912 (a call per number would halve its speed)
                     t += (more - 1) << 7
                     pos += 1
                 else:
-                    t, pos = _varint(data, pos - 1, 10)
+                    t, pos = read_varint(data, pos - 1, 10)
             d = data[pos]
             pos += 1
             if d > 127:
@@ -154,11 +156,11 @@ def decode_body(  # noqa: PLR0912 (a call per number would halve its speed)
                     d += (more - 1) << 7
                     pos += 1
                 else:
-                    d, pos = _varint(data, pos - 1)
+                    d, pos = read_varint(data, pos - 1)
             n = data[pos]
             pos += 1
             if n > 127:
-                n, pos = _varint(data, pos - 1)
+                n, pos = read_varint(data, pos - 1)
             key = None if n & 1 else data[pos : (pos := pos + (n >> 1))]
             n = data[pos]
             pos += 1
@@ -167,7 +169,7 @@ def decode_body(  # noqa: PLR0912 (a call per number would halve its speed)
                     n += (more - 1) << 7
                     pos += 1
                 else:
-                    n, pos = _varint(data, pos - 1)
+                    n, pos = read_varint(data, pos - 1)
             value = None if n & 1 else data[pos : (pos := pos + (n >> 1))]
             headers: Sequence[tuple[str, bytes | None]] = ()
             if data[pos]:
@@ -199,27 +201,32 @@ def decode_body(  # noqa: PLR0912 (a call per number would halve its speed)
 
 
 def _decode_headers(data: bytes, pos: int) -> tuple[Sequence[tuple[str, bytes | None]], int]:
-    count, pos = _varint(data, pos)
+    count, pos = read_varint(data, pos)
     if count & 1:
         raise InvalidRecord("A record has a negative number of headers.")
     if count >> 1 > len(data) - pos:
         raise InvalidRecord("A record has more headers than it can hold.")
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(count >> 1):
-        n, pos = _varint(data, pos)
+        n, pos = read_varint(data, pos)
         if n & 1:
             raise InvalidRecord("A header's key has a negative length.")
         key = data[pos : (pos := pos + (n >> 1))].decode("utf-8", "surrogateescape")
-        n, pos = _varint(data, pos)
+        n, pos = read_varint(data, pos)
         value = None if n & 1 else data[pos : (pos := pos + (n >> 1))]
         headers.append((key, value))
     return headers, pos
 
 
-def _varint(data: bytes, pos: int, longest: int = 5) -> tuple[int, int]:
-    """(value before zigzag decoding, next position)."""
-    value = shift = 0
-    for _ in range(longest):
+def read_varint(data: bytes, pos: int, longest: int = 5) -> tuple[int, int]:
+    """(value before zigzag decoding, next position); IndexError where `data` ends."""
+    value = data[pos]
+    if value < 128:
+        return value, pos + 1
+    pos += 1
+    value &= 0x7F
+    shift = 7
+    for _ in range(longest - 1):
         byte = data[pos]
         pos += 1
         value |= (byte & 0x7F) << shift
@@ -303,16 +310,16 @@ def build_batch(header: BatchHeader, body: Buffer, *, level: int | None = None) 
 def encode_record(record: Record, timestamp_delta: int, offset_delta: int) -> bytes:
     """One record with its length in front."""
     out = bytearray(1)
-    _put_varint(out, timestamp_delta)
-    _put_varint(out, offset_delta)
+    put_varint(out, timestamp_delta)
+    put_varint(out, offset_delta)
     _put_bytes(out, record.key)
     _put_bytes(out, record.value)
-    _put_varint(out, len(record.headers))
+    put_varint(out, len(record.headers))
     for key, value in record.headers:
         _put_bytes(out, key.encode("utf-8", "surrogateescape"))
         _put_bytes(out, value)
     length = bytearray()
-    _put_varint(length, len(out))
+    put_varint(length, len(out))
     return bytes(length + out)
 
 
@@ -320,11 +327,11 @@ def _put_bytes(out: bytearray, data: bytes | None) -> None:
     if data is None:
         out.append(1)
         return
-    _put_varint(out, len(data))
+    put_varint(out, len(data))
     out += data
 
 
-def _put_varint(out: bytearray, value: int) -> None:
+def put_varint(out: bytearray, value: int) -> None:
     unsigned = value << 1 if value >= 0 else ~(value << 1)
     while unsigned > 127:
         out.append(unsigned & 0x7F | 0x80)
