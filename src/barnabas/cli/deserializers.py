@@ -78,14 +78,18 @@ def java_double(value: float) -> str:
 
 def java_float(value: float) -> str:
     """As `Float.toString`: the fewest digits that read back as the same 32-bit number."""
-    packed = struct.pack(">f", value)
-    shortest = repr(value)
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
-        if struct.pack(">f", float(text)) == packed:
-            shortest = text
-            break
-    return _java_decimal(shortest)
+        if _is_same_float(float(text), value):
+            return _java_decimal(text)
+    return _java_decimal(repr(value))  # not a number: equal to nothing
+
+
+def _is_same_float(one: float, other: float) -> bool:
+    try:
+        return struct.pack(">f", one) == struct.pack(">f", other)
+    except OverflowError:  # rounded up beyond the largest
+        return False
 
 
 def _java_decimal(text: str) -> str:

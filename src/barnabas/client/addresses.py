@@ -20,7 +20,7 @@ def _parse(part: str) -> tuple[str, int]:
     address = part.rpartition("://")[2]
     if address.startswith("["):
         host, _, rest = address[1:].partition("]")
-        port_text = rest[1:] if rest.startswith(":") else str(DEFAULT_PORT)
+        port_text = rest.removeprefix(":") if rest else str(DEFAULT_PORT)
     elif address.count(":") > 1:  # an IPv6 address without brackets, hence without a port
         host, port_text = address, str(DEFAULT_PORT)
     else:

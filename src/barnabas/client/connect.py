@@ -26,6 +26,7 @@ ANSWER_TIMEOUT_S = 5.0
 Warn = Callable[[str], None]
 Client = TypeVar("Client")
 
+_REFUSED = re.compile(r"Invalid value|outside allowed range (\S+)")
 _UNKNOWN = re.compile(r'No such configuration property: "(.*)"')
 
 
@@ -138,10 +139,11 @@ def _bad_property(
         try:
             factory({"group.id": "-", "log_level": "0", name: value})
         except KafkaException as error:
-            if "Invalid value" in error.args[0].str():
-                return (
-                    f'client property {java_names.get(name, name)}: "{value}" is not a valid value'
-                )
+            refusal = _REFUSED.search(error.args[0].str())
+            if refusal is not None:
+                bounds = f": allowed is {refusal[1]}" if refusal[1] else ""
+                written = java_names.get(name, name)
+                return f'client property {written}: "{value}" is not a valid value{bounds}'
     return None
 
 
