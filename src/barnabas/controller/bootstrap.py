@@ -50,7 +50,8 @@ def read_bootstrap(files: JournalFiles) -> list[Message]:
     """The first records, from the bootstrap file or, where there is none, those of this release."""
     if BOOTSTRAP not in files.names():
         return initial_records()
-    found = journal_format.decode_snapshot(files.read(BOOTSTRAP))
-    if found is None:
+    data = files.read(BOOTSTRAP)
+    if not journal_format.is_whole_snapshot(data):
         raise StorageFailed(f"{BOOTSTRAP} is damaged")
-    return list(found[0])
+    records, _ = journal_format.decode_snapshot(data)
+    return list(records)

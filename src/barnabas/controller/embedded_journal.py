@@ -101,7 +101,7 @@ class EmbeddedJournal:
     def _newest_snapshot(self, names: list[str]) -> tuple[int, int] | None:
         for end_offset, epoch in fmt.snapshot_ids(names):
             name = fmt.snapshot_name(end_offset, epoch)
-            if fmt.decode_snapshot(self._files.read(name)) is not None:
+            if fmt.is_whole_snapshot(self._files.read(name)):
                 return end_offset, epoch
             log.warning("%s is not a whole snapshot: ignored", name)
         return None
@@ -145,11 +145,8 @@ class EmbeddedJournal:
         if self._snapshot_id is None:
             return None
         end_offset, epoch = self._snapshot_id
-        name = fmt.snapshot_name(end_offset, epoch)
-        found = fmt.decode_snapshot(self._files.read(name))
-        if found is None:
-            raise StorageFailed(f"{name} has been damaged since it was opened")
-        records, self._carried = found
+        data = self._files.read(fmt.snapshot_name(end_offset, epoch))
+        records, self._carried = fmt.decode_snapshot(data)
         return Snapshot(records=records, end_offset=end_offset, epoch=epoch)
 
     def read(self, offset: int) -> Iterator[Run]:

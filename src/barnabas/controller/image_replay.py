@@ -130,6 +130,19 @@ def _partition_change(
     topic.partitions[index] = partition
 
 
+def _clear_elr(image: ClusterImage, record: mr.ClearElrRecord, changes: ImageChanges) -> None:
+    """Nobody outside the ISR counts as safe any more, in one topic or (no name) in all."""
+    names = [record.topic_name] if record.topic_name else list(image.topics)
+    for name in names:
+        found = image.topics.get(name)
+        assert found is not None, f"no topic {name}"
+        for index, old in enumerate(found.partitions):
+            if old.elr or old.last_known_elr:
+                changes.partitions.setdefault((found.id, index), old)
+                partitions = image.own(found.id).partitions
+                partitions[index] = replace(old, elr=(), last_known_elr=())
+
+
 def _directories(
     old: PartitionImage, replicas: tuple[int, ...], given: list[bytes] | None
 ) -> tuple[bytes, ...]:
@@ -309,6 +322,7 @@ _REPLAY: dict[type[Any], _Replay] = {
     mr.RemoveTopicRecord: _remove_topic,
     mr.PartitionRecord: _partition,
     mr.PartitionChangeRecord: _partition_change,
+    mr.ClearElrRecord: _clear_elr,
     mr.RegisterBrokerRecord: _register_broker,
     mr.UnregisterBrokerRecord: _unregister_broker,
     mr.FenceBrokerRecord: _fence_broker,

@@ -209,19 +209,26 @@ def _next_batch(
     return "", header
 
 
-def decode_snapshot(
-    data: bytes,
-) -> tuple[tuple[Message, ...], dict[ControlType, bytes]] | None:
-    """The records of a snapshot file, and the control records to carry on; None if not whole."""
+def is_whole_snapshot(data: bytes) -> bool:
+    """Whether a snapshot file has all its batches, the footer last."""
     found = scan(data)
+    if found.fault is not None or not found.batches:
+        return False
+    position, header = found.batches[-1]
+    if not header.is_control:
+        return False
+    kinds = [control_type(raw.key) for raw in decode_records(data[position:], header)]
+    return kinds[-1] is ControlType.SNAPSHOT_FOOTER
+
+
+def decode_snapshot(data: bytes) -> tuple[tuple[Message, ...], dict[ControlType, bytes]]:
+    """The records of a whole snapshot file, and the control records to carry on."""
     reader = RunReader()
     records: list[Message] = []
-    if found.fault is not None:
-        return None
-    for position, header in found.batches:
+    for position, header in scan(data).batches:
         for run in reader.read(data[position : position + header.size_bytes], header):
             records += run.records
-    return (tuple(records), reader.carried) if reader.has_footer else None
+    return tuple(records), reader.carried
 
 
 @dataclass(slots=True)
@@ -230,7 +237,6 @@ class RunReader:
 
     carried: dict[ControlType, bytes] = field(default_factory=dict)
     """Newest control records that a snapshot must keep although nothing here reads them."""
-    has_footer: bool = False
     _transaction: list[Message] | None = None
 
     @property
@@ -274,7 +280,6 @@ class RunReader:
             kind = control_type(raw.key)
             if kind in _CARRIED:
                 self.carried[kind] = raw.value or b""
-            self.has_footer = kind is ControlType.SNAPSHOT_FOOTER
 
 
 def _ends_transaction(record: Message | None) -> bool:

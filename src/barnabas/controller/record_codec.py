@@ -18,18 +18,6 @@ log = logging.getLogger(__name__)
 FRAME_VERSION = 1
 
 
-@cache
-def kinds() -> dict[int, type[Message]]:
-    """Every kind of metadata record, by its number."""
-    found: dict[int, type[Message]] = {}
-    for value in vars(mr).values():
-        number: int = getattr(value, "api_key", -1)
-        if isinstance(value, type) and number >= 0:
-            assert number not in found, f"{value.__name__} and {found[number].__name__}"
-            found[number] = value
-    return found
-
-
 def encode_record(record: Message) -> bytes:
     """The record in the lowest version that carries all of it, as older readers like best."""
     version = _version(record)
@@ -69,7 +57,7 @@ def decode_record(data: bytes) -> Message | None:
         raise DecodeError(f"a metadata record of {len(data)} bytes") from None
     if frame != FRAME_VERSION:
         raise DecodeError(f"a metadata record in a frame of version {frame}")
-    cls = kinds().get(number)
+    cls = mr.METADATA_RECORDS.get(number)
     if cls is None:
         _warn_once(number)
         return None
