@@ -208,6 +208,13 @@ def merge(
                 known.ask(asked)
 
 
+def asked_for(topics: Iterable[AskedTopic], *, by_id: bool) -> dict[PartitionKey, SessionPartition]:
+    """The partitions of one request by itself, in its order."""
+    asked: dict[PartitionKey, SessionPartition] = {}
+    merge(asked, topics, by_id=by_id)
+    return asked
+
+
 Pairs = Sequence[tuple[SessionPartition, Result]]
 
 

@@ -39,7 +39,7 @@ from barnabas.replication.fetch_context import (
     PartitionKey,
     Session,
     SessionPartition,
-    merge,
+    asked_for,
 )
 
 FINAL_EPOCH = -1
@@ -100,8 +100,7 @@ class FetchSessions:
             return self._resume(session, topics, forgotten, now)
         if session_id != NO_SESSION:
             self._by_age.pop(session_id, None)
-        asked: dict[PartitionKey, SessionPartition] = {}
-        merge(asked, topics, by_id=by_id)
+        asked = asked_for(topics, by_id=by_id)
         if session_epoch == FINAL_EPOCH:
             return FetchContext(asked)
         create = partial(self._create, privileged=is_follower, uses_topic_ids=by_id, now=now)
@@ -114,11 +113,10 @@ class FetchSessions:
         forgotten: Sequence[ForgottenPartitions],
         now: float,
     ) -> FetchContext:
-        if topics or forgotten:
-            session.update(topics, forgotten)
-            if not session.partitions:  # nothing left to read: the session is over
-                del self._by_age[session.session_id]
-                return FetchContext({})
+        session.update(topics, forgotten)
+        if not session.partitions:  # nothing to remember: the session is over
+            del self._by_age[session.session_id]
+            return FetchContext(asked_for(topics, by_id=session.uses_topic_ids))
         self._touch(session, now)
         session.epoch = 1 if session.epoch == MAX_EPOCH else session.epoch + 1  # 0 means: full
         return IncrementalContext(session)

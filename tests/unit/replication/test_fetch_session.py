@@ -227,12 +227,34 @@ def test_every_field_of_a_changed_partition_is_taken_over(sessions: FetchSession
     assert (part.log_start_offset, part.max_bytes) == (1, 99)
 
 
-def test_a_session_without_partitions_is_closed(sessions: FetchSessions) -> None:
-    session_id = opened(sessions, 0)
+@pytest.mark.parametrize("indexes", [[0], []])
+def test_a_session_without_partitions_is_closed(
+    sessions: FetchSessions, indexes: list[int]
+) -> None:
+    session_id = opened(sessions, *indexes)
 
-    context = begin(sessions, session_id=session_id, epoch=1, forgotten=[Forgotten(partitions=[0])])
+    context = begin(
+        sessions, session_id=session_id, epoch=1, forgotten=[Forgotten(partitions=indexes)]
+    )
 
     assert answer(context) == (0, ErrorCode.NONE, [])
+    assert len(sessions) == 0
+
+
+def test_what_is_asked_and_forgotten_at_once_is_read_and_ends_the_session(
+    sessions: FetchSessions,
+) -> None:
+    session_id = opened(sessions, 0)
+
+    context = begin(
+        sessions,
+        topic(0, 1),
+        session_id=session_id,
+        epoch=1,
+        forgotten=[Forgotten(partitions=[0, 1])],
+    )
+
+    assert answer(context) == (0, ErrorCode.NONE, [0, 1])
     assert len(sessions) == 0
 
 
