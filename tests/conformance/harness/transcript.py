@@ -63,6 +63,9 @@ NORMAL: tuple[tuple[str, str], ...] = (
     (r"\d+\.\d+ (records/sec|MB/sec|ms)", r"N \1"),
     (r"\b(NaN|\d+) (ms (?:50th|95th|99th|99\.9th))", r"N \2"),
     (r"\(\d+\.\d+ MB", "(N MB"),
+    # What was refused must be the same; why is said in each broker's own words.
+    (r"(Invalid value \S+ for )(?:configuration )?([\w.]+): .*", r"\1\2: REASON"),
+    (r"(because only \d+ broker\(s\) are registered).*", r"\1"),
     (r"(?m)^\d{4}-\d\d-\d\d [\d:]+, .*$", "MEASURED"),
     (r"(?m)^\d+\t\d+\.\d+$", "LATENCY"),
 )
