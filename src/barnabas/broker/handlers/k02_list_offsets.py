@@ -92,7 +92,7 @@ def _look_up(
     else:
         log = partition.leader_log(wanted.current_leader_epoch)
     if request.replica_id not in (CONSUMER, DEBUGGER):
-        end = log.end_offset
+        end = log.written_end_offset  # what is queued may still fail to be written
     elif request.isolation_level == READ_COMMITTED:
         end = log.last_stable_offset
     else:

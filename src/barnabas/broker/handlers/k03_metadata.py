@@ -126,13 +126,14 @@ def _creation_errors(answer: CreateTopicsResponse) -> dict[str, ErrorCode]:
 class _View:
     """The answers to one request: what its client, in its version, is told of a topic."""
 
-    __slots__ = ("_broker", "_listener", "_request", "_version")
+    __slots__ = ("_broker", "_listener", "_placed", "_request", "_version")
 
     def __init__(self, broker: Broker, ctx: RequestContext, request: MetadataRequest) -> None:
         self._broker = broker
         self._request = request
         self._version = ctx.api_version
         self._listener = ctx.listener.name
+        self._placed: dict[tuple[object, ...], tuple[int, int, list[int]]] = {}
 
     def response(self, names: Iterable[str], missing: dict[str, ErrorCode]) -> MetadataResponse:
         image = self._broker.image
@@ -201,25 +202,34 @@ class _View:
         )
 
     def _partition(self, index: int, state: PartitionImage) -> MetadataResponsePartition:
-        image, listener = self._broker.image, self._listener
-        error, leader = leader_of(
-            image, state, listener, knows_listeners=self._version >= LISTENER_ERRORS_SINCE
-        )
+        error, leader, offline = self._placement(state)
         replicas, isr = list(state.replicas), list(state.isr)
         if self._version == 0:  # the oldest clients are only told of brokers they can reach
+            image, listener = self._broker.image, self._listener
             replicas = [node for node in replicas if is_reachable(image, node, listener)]
             isr = [node for node in isr if is_reachable(image, node, listener)]
-            if leader != NO_NODE and (len(replicas), len(isr)) != (
-                len(state.replicas),
-                len(state.isr),
-            ):
-                error = ErrorCode.REPLICA_NOT_AVAILABLE
+            hidden = len(replicas) < len(state.replicas) or len(isr) < len(state.isr)
+            if leader != NO_NODE and hidden:
+                error = int(ErrorCode.REPLICA_NOT_AVAILABLE)
         return MetadataResponsePartition(
-            error_code=int(error),
+            error_code=error,
             partition_index=index,
             leader_id=leader,
             leader_epoch=state.leader_epoch,
             replica_nodes=replicas,
             isr_nodes=isr,
-            offline_replicas=offline_replicas(image, state, listener),
+            offline_replicas=offline,
         )
+
+    def _placement(self, state: PartitionImage) -> tuple[int, int, list[int]]:
+        """Error, leader and offline replicas; thousands of partitions share a few placements."""
+        key = (state.leader, state.replicas, state.directories)
+        known = self._placed.get(key)
+        if known is None:
+            image, listener = self._broker.image, self._listener
+            error, leader = leader_of(
+                image, state, listener, knows_listeners=self._version >= LISTENER_ERRORS_SINCE
+            )
+            known = int(error), leader, offline_replicas(image, state, listener)
+            self._placed[key] = known
+        return known
