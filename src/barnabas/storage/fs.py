@@ -77,9 +77,10 @@ class File:
         self.size = 0
 
     def fileno(self) -> int:
-        self._used = True
         if self._fd < 0:
             self._pool.open_into(self, OPEN_FLAGS)
+        else:
+            self._used = True
         return self._fd
 
     def append(self, parts: Sequence[Buffer], total: int) -> None:
@@ -155,7 +156,7 @@ class File:
     # Only FilePool calls these two: they keep a read of `fileno` free of method calls.
     def opened(self, fd: int) -> None:
         self._fd = fd
-        self._used = True
+        self._used = False  # used once is not used often: a scan must not drive the others out
 
     def take_descriptor(self, *, idle_only: bool) -> int:
         """The descriptor to close, or -1 if there is none or the file was used since last asked."""

@@ -70,12 +70,15 @@ def open_log(
     snapshots = _find_snapshots(pool, directory, names, segments)
     epochs = _load_epochs(pool, directory, names, segments)
     producers = ProducerStates()
-    end = None if not is_clean or is_new else _trusted_end(pool, segments)
+    damaged = _first_damaged(pool, segments)
+    end = _trusted_end(pool, segments) if is_clean and damaged is None else None
     if is_new:
         end = start_offset
         producers.load([], end)
     elif end is None:
         recovery_point = min(recovery_point, segments.active.base_offset)
+        if damaged is not None:
+            recovery_point = min(recovery_point, damaged)
         end = _recover(pool, segments, snapshots, epochs, producers, recovery_point=recovery_point)
     else:
         recovery_point = end
@@ -191,30 +194,33 @@ def _load_epochs(pool: FilePool, directory: str, names: set[str], segments: Segm
 
 def _trusted_end(pool: FilePool, segments: Segments) -> int | None:
     """The end of a log that was closed cleanly; None if it does not look like that."""
-    for segment in segments:
-        if segment.is_closed or segment.size_bytes == 0:
-            continue
-        tail = pool.read_tail(segment.path(INDEX), OFFSET_ENTRY_BYTES, OFFSET_ENTRY_BYTES)
-        position = int.from_bytes(tail[4:8], "big") if tail else 0
-        if position >= segment.size_bytes:
-            position = 0
-        end, stop = segment.base_offset, 0
-        for at, header in segment.headers(position):
-            end, stop = header.next_offset, at + header.size_bytes
-        if stop != segment.size_bytes or not _aborted_are_readable(pool, segments):
-            _logger.warning("%s was not closed cleanly.", segment.file.path)
-            return None
-        return end
-    return segments.active.base_offset if _aborted_are_readable(pool, segments) else None
+    segment = segments.active
+    tail = pool.read_tail(segment.path(INDEX), OFFSET_ENTRY_BYTES, OFFSET_ENTRY_BYTES)
+    position = int.from_bytes(tail[4:8], "big") if tail else 0
+    if position >= segment.size_bytes:
+        position = 0
+    end, stop = segment.base_offset, 0
+    for at, header in segment.headers(position):
+        end, stop = header.next_offset, at + header.size_bytes
+    if stop != segment.size_bytes:
+        _logger.warning("%s was not closed cleanly.", segment.file.path)
+        return None
+    return end
 
 
-def _aborted_are_readable(pool: FilePool, segments: Segments) -> bool:
+def _first_damaged(pool: FilePool, segments: Segments) -> int | None:
+    """The first segment whose aborted transactions cannot be read: only recovery finds them again.
+
+    An index that is damaged is made again when it is needed.
+    """
     for segment in segments:
         if segment.has_aborted_file:
             data = pool.read_bytes(segment.path(TXN_INDEX))
-            if data is None or txn_index.decode(data, segment.base_offset) is None:
-                return False
-    return True
+            found = None if data is None else txn_index.decode(data, segment.base_offset)
+            if not found or len(found) * txn_index.ENTRY_BYTES != len(data or b""):
+                _logger.warning("%s is damaged.", segment.path(TXN_INDEX))
+                return segment.base_offset
+    return None
 
 
 def rebuild_producers(

@@ -292,9 +292,14 @@ class Segment:
         raw_index = self._pool.read_bytes(self.path(INDEX))
         raw_times = self._pool.read_bytes(self.path(TIME_INDEX))
         index = None if raw_index is None else OffsetIndex.decode(raw_index, self.size_bytes)
-        if index is None or raw_times is None or (self.size_bytes and not raw_times):
+        times = TimeIndex.decode(raw_times or b"")
+        if (
+            index is None
+            or raw_times is None
+            or (not index and self.size_bytes > self.index_interval)
+            or (not times and self.size_bytes)
+        ):
             return self.rebuild_indexes()
-        times = TimeIndex.decode(raw_times)
         self._index, self._times = index, times
         if self.max_timestamp == UNKNOWN:
             self._find_max_timestamp()
@@ -415,8 +420,11 @@ class Segment:
         kept = [entry for entry in aborted if entry.last_offset < next_offset]
         if len(kept) < len(aborted):
             self._aborted = kept
-            data = b"".join(map(txn_index.encode, kept))
-            self._pool.write_bytes(self.path(TXN_INDEX), data)
+            if kept:
+                data = b"".join(map(txn_index.encode, kept))
+                self._pool.write_bytes(self.path(TXN_INDEX), data)
+            else:
+                self._pool.remove(self.path(TXN_INDEX))
             self.aborted_saved = len(kept)
         self._find_max_timestamp()
         if position == 0:

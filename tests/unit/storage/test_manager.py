@@ -1,0 +1,296 @@
+"""The log manager: opening, deleting, time, failing directories."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from storage_logs import NOW, TOPIC_ID, FlakyDisk, append, batch, fill, values_of
+
+from barnabas.base.errors import StorageFailed
+from barnabas.base.settings import BrokerConfig
+from barnabas.storage.config import LogConfig
+from barnabas.storage.directory import DirectoryRefused
+from barnabas.storage.fs import FilePool
+from barnabas.storage.log import Log
+from barnabas.storage.manager import LogManager, StorageSettings
+
+CONFIG = LogConfig(segment_bytes=400)
+Make = Callable[..., LogManager]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    """Managers on the same directories, as one process after the other; crashed if not closed."""
+    running: list[LogManager] = []
+
+    def start(*names: str, disk: FlakyDisk | None = None, config: LogConfig = CONFIG) -> LogManager:
+        crash()
+        settings = StorageSettings(
+            directories=tuple(str(tmp_path / name) for name in names or ("data",))
+        )
+        pool = FilePool(16, disk) if disk else FilePool(16)
+        manager = LogManager(settings, node_id=1, cluster_id="c", pool=pool)
+        manager.load(NOW, lambda topic: config)
+        running.append(manager)
+        return manager
+
+    def crash() -> None:
+        while running:
+            manager = running.pop()
+            for directory in manager.directories:
+                directory.close()
+            manager.pool.close()
+
+    yield start
+    crash()
+
+
+def topic(manager: LogManager, partition: int = 0, topic_id: bytes = TOPIC_ID) -> Log:
+    return manager.open("t", partition, topic_id, CONFIG)
+
+
+def test_logs_come_back_after_a_clean_stop_and_after_a_crash(make: Make, tmp_path: Path) -> None:
+    manager = make()
+    log = topic(manager)
+    append(log, batch(b"a"))
+    assert topic(manager) is log
+    assert (tmp_path / "data" / "t-0" / "partition.metadata").exists()
+
+    crashed = make()
+    assert not crashed.directories[0].was_clean
+    log = topic(crashed)
+    assert log.end_offset == 1
+    log.advance_high_watermark(1)
+    append(log, batch(b"b"))
+    crashed.close()
+
+    clean = make()
+    assert clean.directories[0].was_clean
+    assert list(clean.logs) == [("t", 0)]
+    log = topic(clean)
+    assert log.topic_id == TOPIC_ID
+    assert log.high_watermark == 2
+    assert log.recovery_point == 2
+    assert values_of(log) == [b"a", b"b"]
+
+
+def test_a_new_log_goes_where_the_fewest_are(make: Make) -> None:
+    manager = make("one", "two", "three")
+    for partition in range(7):
+        topic(manager, partition)
+    assert [len(directory.logs) for directory in manager.directories] == [3, 2, 2]
+    log = topic(manager, 4)
+    assert manager.directory_of(log) is manager.directories[1]
+    assert len(make("one", "two", "three").logs) == 7
+
+
+def test_other_directories_are_left_alone(make: Make, tmp_path: Path) -> None:
+    manager = make()
+    topic(manager)
+    manager.close()
+    for name in ("__cluster_metadata-0", "lost+found", "t-0.0123-stray", "t-1.ab-future"):
+        (tmp_path / "data" / name).mkdir()
+    assert list(make().logs) == [("t", 0)]
+
+
+def test_one_log_in_two_directories_is_refused(make: Make, tmp_path: Path) -> None:
+    topic(make("one", "two"))
+    (tmp_path / "two" / "t-0").mkdir()
+    with pytest.raises(DirectoryRefused, match="t-0"):
+        make("one", "two")
+    (tmp_path / "two" / "t-0").rmdir()
+    make("one", "two")  # the locks were given back
+
+
+def test_a_deleted_log_is_forgotten_at_once_and_removed_later(make: Make, tmp_path: Path) -> None:
+    manager = make()
+    manager.tick(NOW)
+    log = topic(manager)
+    append(log, batch(b"a"))
+    held = log.read(0, max_bytes=100, end_offset=1, at_least_one=True)
+    manager.delete(log)
+    assert manager.get("t", 0) is None
+    (moved,) = (tmp_path / "data").glob("t-0.*-delete")
+    assert len(held.read()) > 0
+    other = topic(manager, topic_id=bytes(15) + b"x")
+    assert other.end_offset == 0
+    manager.tick(NOW + 59_999)
+    assert moved.exists()
+    manager.tick(NOW + 60_000)
+    assert not moved.exists()
+    assert (tmp_path / "data" / "t-0").exists()
+
+
+def test_what_was_to_be_deleted_goes_after_a_restart(make: Make, tmp_path: Path) -> None:
+    manager = make()
+    manager.delete(topic(manager))
+    manager.close()
+    again = make()
+    assert again.logs == {}
+    again.tick(NOW)
+    assert list((tmp_path / "data").glob("t-0*")) == []
+
+
+def test_a_log_of_an_earlier_topic_is_moved_aside(make: Make, tmp_path: Path) -> None:
+    append(topic(make()), batch(b"old"))
+    manager = make()
+    log = topic(manager, topic_id=bytes(15) + b"x")
+    assert log.end_offset == 0
+    (stray,) = (tmp_path / "data").glob("t-0.*-stray")
+    assert (stray / "00000000000000000000.log").stat().st_size > 0
+
+
+def test_logs_that_the_metadata_does_not_know_are_moved_aside(make: Make) -> None:
+    manager = make()
+    topic(manager, 0)
+    topic(manager, 1)
+    assert manager.move_aside_unknown(lambda log: log.partition == 0) == ["t-1"]
+    assert list(manager.logs) == [("t", 0)]
+
+
+def test_a_very_long_topic_name_can_be_deleted(make: Make, tmp_path: Path) -> None:
+    manager = make()
+    name = "n" * 249
+    manager.delete(manager.open(name, 12, TOPIC_ID, CONFIG))
+    (moved,) = (tmp_path / "data").glob("n*-delete")
+    assert len(moved.name) == 255
+
+
+def test_checkpoints_are_written_as_time_passes(make: Make, tmp_path: Path) -> None:
+    manager = make()
+    manager.tick(NOW)
+    log = topic(manager)
+    fill(log, 9)
+    data = tmp_path / "data"
+    manager.tick(NOW + 5_000)
+    assert (data / "replication-offset-checkpoint").read_bytes() == b"0\n1\nt 0 9\n"
+    assert not (data / "recovery-point-offset-checkpoint").exists()
+    base = log.segments.active.base_offset
+    assert log.recovery_point == base > 0  # a tick flushes closed segments
+    manager.tick(NOW + 60_000)
+    written = (data / "recovery-point-offset-checkpoint").read_bytes()
+    assert written == f"0\n1\nt 0 {base}\n".encode()
+    log.delete_records_before(base + 1)
+    manager.tick(NOW + 60_001)
+    written = (data / "log-start-offset-checkpoint").read_bytes()
+    assert written == f"0\n1\nt 0 {base + 1}\n".encode()
+    crashed = make()
+    log = topic(crashed)
+    assert log.start_offset == base + 1
+    assert log.high_watermark == 9
+
+
+def test_retention_runs_and_files_go_after_their_delay(make: Make, tmp_path: Path) -> None:
+    config = LogConfig(segment_bytes=400, retention_ms=1000, file_delete_delay_ms=2000)
+    manager = make(config=config)
+    manager.tick(NOW)
+    log = manager.open("t", 0, TOPIC_ID, config)
+    fill(log, 9)
+    manager.tick(NOW + 300_000)
+    assert log.start_offset == 9
+    partition = tmp_path / "data" / "t-0"
+    assert list(partition.glob("*.deleted"))
+    manager.tick(NOW + 301_999)
+    assert list(partition.glob("*.deleted"))
+    manager.tick(NOW + 302_000)
+    assert list(partition.glob("*.deleted")) == []
+
+
+def test_flush_ms_flushes_the_active_segment(make: Make) -> None:
+    disk = FlakyDisk()
+    config = LogConfig(flush_ms=500)
+    manager = make(disk=disk, config=config)
+    manager.tick(NOW)
+    log = manager.open("t", 0, TOPIC_ID, config)
+    append(log, batch(b"a"))
+    manager.tick(NOW + 499)
+    manager.tick(NOW + 1000)
+    assert log.recovery_point == 1
+    append(log, batch(b"b"))
+    manager.tick(NOW + 1400)
+    assert log.recovery_point == 1
+    manager.tick(NOW + 1500)
+    assert log.recovery_point == 2
+
+
+def test_producers_expire_as_time_passes(make: Make) -> None:
+    manager = make()
+    manager.tick(NOW)
+    log = topic(manager)
+    append(log, batch(b"a", producer_id=1, epoch=0, sequence=0))
+    manager.tick(NOW + 600_000)
+    assert len(log.active_producers()) == 1
+    manager.tick(NOW + 90_000_000)
+    assert log.active_producers() == []
+
+
+def test_a_broken_directory_takes_its_logs_offline_and_no_others(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = FlakyDisk()
+    manager = make("one", "two", disk=disk)
+    failed: list[str] = []
+    manager.on_directory_failed = lambda directory: failed.append(directory.path[-3:])
+    first, second = topic(manager, 0), topic(manager, 1)
+    fill(first, 9)
+    disk.broken = True
+    with caplog.at_level(logging.ERROR):
+        manager.tick(NOW)
+    assert failed == ["one"]
+    assert "failed" in caplog.text
+    assert manager.get("t", 0) is None
+    assert manager.get("t", 1) is second
+    with pytest.raises(StorageFailed):
+        append(first, batch(b"x"))
+    disk.broken = False
+    append(second, batch(b"x"))
+    manager.close()
+    again = make("one", "two")
+    assert [directory.was_clean for directory in again.directories] == [False, True]
+
+
+def test_a_full_disk_does_not_take_a_directory_offline(make: Make) -> None:
+    disk = FlakyDisk()
+    manager = make(disk=disk)
+    manager.tick(NOW)
+    log = topic(manager)
+    append(log, batch(b"x"))
+    disk.room = 0
+    manager.tick(NOW + 100_000)
+    assert manager.get("t", 0) is log
+    disk.room = None
+    manager.tick(NOW + 200_000)
+    append(log, batch(b"y"))
+
+
+def test_without_any_usable_directory_there_is_no_start(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    settings = StorageSettings(directories=(str(tmp_path / "file" / "below"),))
+    manager = LogManager(settings, node_id=1, cluster_id="c")
+    with pytest.raises(StorageFailed, match="no log directory can be used"):
+        manager.load(NOW, lambda topic: CONFIG)
+
+
+def test_many_partitions_work_with_few_descriptors(make: Make) -> None:
+    manager = make()
+    for partition in range(60):
+        append(topic(manager, partition), batch(b"x%d" % partition))
+    manager.tick(NOW)
+    assert manager.pool.open_count <= 16
+    for partition in range(60):
+        assert values_of(topic(manager, partition)) == [b"x%d" % partition]
+    manager.close()
+    assert len(make().logs) == 60
+
+
+def test_settings_come_from_the_brokers(tmp_path: Path) -> None:
+    config = BrokerConfig.from_properties(
+        {"log.dirs": f"{tmp_path}/a,{tmp_path}/b", "producer.id.expiration.ms": "5", "node.id": "1"}
+    )
+    settings = StorageSettings.of(config)
+    assert settings.directories == (f"{tmp_path}/a", f"{tmp_path}/b")
+    assert settings.producer_expiration_ms == 5
+    assert settings.retention_check_ms == 300_000
