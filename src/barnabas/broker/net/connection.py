@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.broker.net.buffers import FrameBuffer
 from barnabas.protocol.errors import DecodeError
@@ -71,8 +71,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- asyncio's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
         sock = transport.get_extra_info("socket")
         peer = transport.get_extra_info("peername")
         self.peer_host = peer[0] if isinstance(peer, tuple) else "local"
@@ -82,7 +81,7 @@ class Connection(asyncio.BufferedProtocol):
         self._sock.setblocking(False)
         if self._sock.family in {socket.AF_INET, socket.AF_INET6}:
             self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        transport.set_write_buffer_limits(high=0)
+        self._transport.set_write_buffer_limits(high=0)
         self.last_active = self.turn.now
         if not self.server.admit(self):
             self.close()
@@ -237,6 +236,10 @@ class Connection(asyncio.BufferedProtocol):
                 done = self._send_copied(out)
         except OSError as error:
             logger.debug("closing %s: %s", self, error)
+            self.close(now=True)
+            return
+        except Exception:
+            logger.exception("closing %s: an answer could not be sent", self)
             self.close(now=True)
             return
         if done:

@@ -16,6 +16,7 @@ from barnabas.broker.net.produce_memo import learn
 from barnabas.protocol.apis import Api, ApiKey, api
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.framing import read_request_header
+from barnabas.storage.fs import FileSlice
 
 if TYPE_CHECKING:
     from barnabas.broker.net.connection import Connection, Slot
@@ -123,11 +124,9 @@ class Requests:
             head = SIZE_AND_CORRELATION.pack(size, ctx.correlation_id)
         else:
             head = SIZE_AND_CORRELATION.pack(size + 1, ctx.correlation_id) + b"\0"
-        if isinstance(parts[0], bytes):
-            parts[0] = head + parts[0]
-        else:
-            parts.insert(0, head)
-        return parts
+        if len(parts) == 1:
+            return [head + parts[0]]
+        return [head, *(part if isinstance(part, FileSlice) else bytes(part) for part in parts)]
 
     def _older_api_versions(self, connection: Connection, entry: Entry, frame: memoryview) -> None:
         """A newer client asks in a version we do not know: answer in version 0, with our ranges.
