@@ -106,7 +106,7 @@ class CleaningJob:
         self.cleaned: tuple[CleanedSegment, ...] = ()
         self._pool = pool
         self._pace = pace
-        self._offsets = OffsetMap(plan.map_bytes)
+        self._offsets = OffsetMap(plan.map_bytes, plan.first_dirty_offset)
         self._groups: list[tuple[SegmentView, ...]] | None = None
         base_offset = plan.segments[0].base_offset
         self._transactions = Transactions(t for t in plan.aborted if t.last_offset >= base_offset)
@@ -146,7 +146,6 @@ class CleaningJob:
         plan, offsets = self.plan, self._offsets
         dirty = plan.first_dirty_offset
         transactions = Transactions(t for t in plan.aborted if t.last_offset >= dirty)
-        offsets.end_offset = dirty
         for view in plan.segments:
             if view.next_base_offset <= dirty:
                 continue
@@ -155,7 +154,7 @@ class CleaningJob:
                     continue
                 if offsets.is_full and offsets.end_offset > dirty:
                     return
-                map_batch(offsets, transactions, header, batch, first_dirty_offset=dirty)
+                map_batch(offsets, transactions, header, batch)
             offsets.end_offset = max(offsets.end_offset, view.next_base_offset)
 
     def _clean(self, group: tuple[SegmentView, ...]) -> tuple[CleanedSegment, ...]:

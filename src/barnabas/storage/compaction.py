@@ -47,19 +47,19 @@ _ENTRY_BYTES = 130
 
 
 class OffsetMap:
-    """Key -> offset of its last record, in about `limit_bytes` of memory.
+    """Key -> offset of its last record in the dirty part, in about `limit_bytes` of memory.
 
-    Short keys are kept as they are, longer ones as a digest.
+    Everything from `start_offset` up to `end_offset` is in it.  Short keys are kept as they are,
+    longer ones as a digest.
     """
 
-    __slots__ = ("_offsets", "end_offset", "limit_bytes", "used_bytes")
+    __slots__ = ("_offsets", "end_offset", "limit_bytes", "start_offset", "used_bytes")
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, start_offset: int) -> None:
         self._offsets: dict[bytes, int] = {}
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
-        self.end_offset = 0
-        """Everything from where the dirty part begins up to here is in the map."""
+        self.start_offset = self.end_offset = start_offset
 
     def __len__(self) -> int:
         return len(self._offsets)
@@ -138,21 +138,17 @@ class Transactions:
 
 
 def map_batch(
-    offsets: OffsetMap,
-    transactions: Transactions,
-    header: BatchHeader,
-    batch: Buffer,
-    *,
-    first_dirty_offset: int,
+    offsets: OffsetMap, transactions: Transactions, header: BatchHeader, batch: Buffer
 ) -> None:
-    """Enter the keys of a batch, which has a record at or after `first_dirty_offset`."""
+    """Enter the keys of a batch that ends in the dirty part."""
+    assert header.last_offset >= offsets.end_offset, "batches come in order"
     if header.attributes & CONTROL:
         transactions.is_needless(header, batch)
     elif not transactions.is_aborted(header):
-        base_offset = header.base_offset
+        base_offset, start_offset = header.base_offset, offsets.start_offset
         for span in scan_body(record_body(batch, header), header):
             offset = base_offset + span.offset_delta
-            if span.key is not None and offset >= first_dirty_offset:
+            if span.key is not None and offset >= start_offset:
                 offsets.put(span.key, offset)
     offsets.end_offset = header.next_offset
 
