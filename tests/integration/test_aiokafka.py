@@ -58,13 +58,13 @@ async def consume(broker: BarnabasProcess, topic: str, count: int) -> list[Sent]
         await consumer.stop()
 
 
-# aiokafka needs packages of its own for the other codecs; those are covered by the other clients.
-@pytest.mark.parametrize("codec", [None, "gzip"])
+@pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("acks", ACKS)
 def test_records_come_back_as_they_were_sent(
     broker: BarnabasProcess, topic_name: Callable[[], str], codec: str | None, acks: int | str
 ) -> None:
-    topic, records = topic_name(), sample_records()
+    topic = topic_name()
+    records = [r for r in sample_records() if (r.key, r.value) != (None, None)]  # it refuses those
 
     async def there_and_back() -> list[Sent]:
         await produce(broker, topic, records, codec, acks)
@@ -73,9 +73,7 @@ def test_records_come_back_as_they_were_sent(
     assert asyncio.run(there_and_back()) == records
 
 
-def test_topics_are_administered(
-    broker: BarnabasProcess, topic_name: Callable[[], str]
-) -> None:
+def test_topics_are_administered(broker: BarnabasProcess, topic_name: Callable[[], str]) -> None:
     name = topic_name()
 
     async def administer() -> tuple[list[str], list[str]]:

@@ -27,6 +27,7 @@ from confluent_kafka.admin import (
 from roundtrip import ACKS, CODECS, Sent, sample_records
 
 PATIENCE_S = 30
+QUIET = {"fetch.queue.backoff.ms": 5, "enable.auto.commit": False}
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +47,15 @@ def create(admin: AdminClient, *topics: NewTopic) -> None:
         created.result(PATIENCE_S)
 
 
-def produce(broker: BarnabasProcess, topic: str, records: list[Sent], **config: Any) -> list[Message]:
+def produce(
+    broker: BarnabasProcess, topic: str, records: list[Sent], **config: Any
+) -> list[Message]:
     """Send in order and wait for every answer."""
-    settings = {"bootstrap.servers": broker.bootstrap, "linger.ms": 5, "message.max.bytes": 1_000_000}
+    settings = {
+        "bootstrap.servers": broker.bootstrap,
+        "linger.ms": 5,
+        "message.max.bytes": 1_000_000,
+    }
     producer = Producer({**settings, **{k.replace("_", "."): v for k, v in config.items()}})
     answers: list[Message] = []
 
@@ -70,10 +77,16 @@ def produce(broker: BarnabasProcess, topic: str, records: list[Sent], **config: 
 
 
 def consume(
-    broker: BarnabasProcess, topic: str, count: int, *, partition: int = 0, offset: int = 0, **config: Any
+    broker: BarnabasProcess,
+    topic: str,
+    count: int,
+    *,
+    partition: int = 0,
+    offset: int = 0,
+    **config: Any,
 ) -> list[Message]:
     consumer = Consumer(
-        {"bootstrap.servers": broker.bootstrap, "group.id": "none", "fetch.queue.backoff.ms": 5, **config}
+        {"bootstrap.servers": broker.bootstrap, "group.id": "none", **QUIET, **config}
     )
     consumer.assign([TopicPartition(topic, partition, offset)])
     found: list[Message] = []
@@ -127,9 +140,7 @@ def test_a_consumer_may_start_anywhere(broker: BarnabasProcess, topic: str) -> N
     assert [message.value() for message in found] == [str(n).encode() for n in range(637, 647)]
 
 
-def test_offsets_are_found_by_time(
-    broker: BarnabasProcess, admin: AdminClient, topic: str
-) -> None:
+def test_offsets_are_found_by_time(broker: BarnabasProcess, admin: AdminClient, topic: str) -> None:
     base = 1_700_000_000_000
     produce(
         broker,

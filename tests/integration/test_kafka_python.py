@@ -12,6 +12,8 @@ from kafka.admin import KafkaAdminClient, NewPartitions, NewTopic
 from roundtrip import ACKS, Sent, sample_records
 
 PATIENCE_S = 30
+# kafka-python leaves the socket pair that wakes its own loop to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
 
 
@@ -64,7 +66,8 @@ def consume(broker: BarnabasProcess, topic: str, count: int, offset: int = 0) ->
 def test_records_come_back_as_they_were_sent(
     broker: BarnabasProcess, topic_name: Callable[[], str], codec: str | None, acks: int | str
 ) -> None:
-    topic, records = topic_name(), sample_records()
+    topic = topic_name()
+    records = [r for r in sample_records() if (r.key, r.value) != (None, None)]  # it refuses those
 
     produce(
         broker, topic, records, compression_type=codec, acks=acks, enable_idempotence=acks == "all"

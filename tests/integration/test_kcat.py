@@ -42,7 +42,9 @@ def test_lines_come_back_as_they_were_sent(
         "-f", "%k:%s|%h\n",
     )  # fmt: skip
 
-    assert found.decode().splitlines() == [f"{n}:{line}|origin=kcat" for n, line in enumerate(lines)]
+    assert found.decode().splitlines() == [
+        f"{n}:{line}|origin=kcat" for n, line in enumerate(lines)
+    ]
 
 
 def test_null_values_and_seeking(broker: BarnabasProcess, topic_name: Callable[[], str]) -> None:

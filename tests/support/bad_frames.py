@@ -164,7 +164,9 @@ class Bystander:
     def __init__(self, port: int) -> None:
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=30)
         self.next_offset: int | None = None
-        batch = encode_batch([Record(offset=0, timestamp=1, key=None, value=b"still here", headers=[])])
+        batch = encode_batch(
+            [Record(offset=0, timestamp=1, key=None, value=b"still here", headers=[])]
+        )
         self.request = ProduceRequest(
             acks=-1,
             timeout_ms=1000,

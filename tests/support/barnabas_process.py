@@ -17,7 +17,11 @@ class BarnabasProcess:
     """`barnabas start` with a data directory and a free port.  Use as a context manager."""
 
     def __init__(
-        self, data_dir: Path, *overrides: str, listen: str = "127.0.0.1:0", wrapper: tuple[str, ...] = ()
+        self,
+        data_dir: Path,
+        *overrides: str,
+        listen: str = "127.0.0.1:0",
+        wrapper: tuple[str, ...] = (),
     ) -> None:
         self.data_dir = data_dir
         self.overrides = overrides

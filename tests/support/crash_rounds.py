@@ -25,9 +25,7 @@ INDEX_ENTRY = struct.Struct(">ii")
 class Ledger:
     """What the producer was told: value by partition and offset."""
 
-    acked: list[dict[int, bytes]] = field(
-        default_factory=lambda: [{} for _ in range(PARTITIONS)]
-    )
+    acked: list[dict[int, bytes]] = field(default_factory=lambda: [{} for _ in range(PARTITIONS)])
     read_to: list[int] = field(default_factory=lambda: [0] * PARTITIONS)
 
     @property
@@ -216,15 +214,19 @@ def run(data_dir: Path, *, rounds: int, seed: int, report: Callable[[str], None]
             damage(data_dir, rng)
             process.start(same_port=True)
             verify(process.bootstrap, ledger)
-            report(f"round {number + 1}/{rounds}: {acked} acknowledged, {damage.__name__}, all there")
+            report(
+                f"round {number + 1}/{rounds}: {acked} acknowledged, {damage.__name__}, all there"
+            )
         process.stop()
         entries = check_indexes(data_dir)
         assert entries > 0, "no index entry was written"
         process.start(same_port=True)
         ledger.read_to = [0] * PARTITIONS
         verify(process.bootstrap, ledger)
-        report(f"{ledger.total} records acknowledged in all, each at its offset; "
-               f"{entries} index entries right")
+        report(
+            f"{ledger.total} records acknowledged in all, each at its offset; "
+            f"{entries} index entries right"
+        )
         process.stop()
     finally:
         if process.process is not None and process.process.poll() is None:

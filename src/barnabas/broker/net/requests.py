@@ -67,8 +67,10 @@ class Requests:
             listener=connection.listener,
             peer_host=connection.peer_host,
         )
-        request: Any = described.request.decode(frame, version, pos)
-        if key == ApiKey.PRODUCE:
+        # Bytes after the end are passed over, as Apache Kafka does: librdkafka sends some.
+        request: Any
+        request, end = described.request.read(frame, pos, version)
+        if key == ApiKey.PRODUCE and end == len(frame):
             broker = self._broker
             connection.produce_memo = learn(broker.replicas, broker.clock, frame, request)
         self._dispatch(connection, entry, described, ctx, request)
