@@ -69,7 +69,7 @@ def refuse(request: CreatePartitionsRequest, error: Exception) -> CreatePartitio
 
 
 def _result(name: str, error: Exception) -> CreatePartitionsTopicResult:
-    message = error.message if isinstance(error, ApiError) else None
+    message = (error.message or None) if isinstance(error, ApiError) else None
     return CreatePartitionsTopicResult(name=name, error_code=code_for(error), error_message=message)
 
 
@@ -80,7 +80,7 @@ def _too_many() -> PolicyViolation:
 def _create(image: ClusterImage, request: CreatePartitionsTopic, env: Environment) -> list[Message]:
     topic = image.topics.get(request.name)
     if topic is None:
-        raise UnknownTopicOrPartition
+        raise UnknownTopicOrPartition("")  # the one refusal that Kafka does not explain
     count = len(topic.partitions)
     if request.count == count:
         raise InvalidPartitions(f"Topic already has {count} partition(s).")
