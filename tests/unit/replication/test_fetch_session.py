@@ -445,6 +445,17 @@ def test_a_session_is_judged_by_its_present_size(sessions: FetchSessions) -> Non
     assert set(sessions._by_age) == {*held, new} - {held[3]}
 
 
+def test_a_session_that_grew_is_not_evicted_for_its_former_size(sessions: FetchSessions) -> None:
+    held = [opened(sessions, *range(size)) for size in (1, 3, 3, 3)]
+    later = EVICTION_AGE + 1
+    for session_id in held:
+        answer(begin(sessions, session_id=session_id, epoch=1, now=later))
+    answer(begin(sessions, topic(1, 2, 3), session_id=held[0], epoch=2, now=later))
+
+    assert opened(sessions, 0, 1, now=later) == 0
+    assert set(sessions._by_age) == set(held)
+
+
 def test_growing_and_shrinking_sessions_do_not_pile_up_candidates(sessions: FetchSessions) -> None:
     session_id = opened(sessions, 0)
     for epoch in range(1, 1_000):

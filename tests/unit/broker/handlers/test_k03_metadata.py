@@ -314,7 +314,7 @@ def test_replicas_are_offline_with_their_broker_or_directory(world: Any) -> None
     here, gone, lost = b"h" * 16, b"g" * 16, bytes(15) + b"\x02"
     world.register(1, log_dirs=(here,))
     world.register(2, log_dirs=(here,))
-    world.register(3, log_dirs=(here,))
+    world.register(3)
     world.register(4, fenced=True, log_dirs=(here,))
     world.topic("orders", replicas=(1, 2, 3, 4, 5), directories=(here, gone, lost, here, here))
 
