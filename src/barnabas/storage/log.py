@@ -263,8 +263,8 @@ class Log(LogState):
         pending.clear()
         self._pending_bytes = 0
         self._epochs_before = None
-        self.producers.commit()
-        self.producers.end_offset = self.written_end_offset = self.end_offset
+        self.written_end_offset = self.end_offset
+        self.producers.commit(self.end_offset)
         if self.end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
 

@@ -174,7 +174,11 @@ def truncate_to(log: Log, offset: int) -> bool:
     place = segment.locate(offset, segment.size_bytes)
     position = segment.size_bytes if place is None else place[0]
     segment.cut(position, offset)
-    _ended_at(log, _end_of(segment))
+    end = _end_of(segment)
+    if end < log.start_offset:  # the batch that holds the start is gone
+        reset_to(log, log.start_offset, now_ms=segment.created_ms)
+    else:
+        _ended_at(log, end)
     return True
 
 

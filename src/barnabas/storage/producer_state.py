@@ -249,9 +249,10 @@ class ProducerStates:
 
     # What did not happen.
 
-    def commit(self) -> None:
-        """What was applied so far is written: it will not be taken back."""
+    def commit(self, end_offset: int) -> None:
+        """What was applied so far, all below `end_offset`, is written: it is not taken back."""
         self._undo.clear()
+        self.end_offset = end_offset
 
     def roll_back(self) -> None:
         """Forget everything applied since `commit`."""
@@ -263,8 +264,7 @@ class ProducerStates:
                 self.entries.pop(entry.producer_id, None)
         self._undo.clear()
         self._reopen()
-        still_open = set(self.open.values())
-        self._unreplicated = [u for u in self._unreplicated if u[0] not in still_open]
+        self._unreplicated = [u for u in self._unreplicated if u[1] < self.end_offset]
         self._find_first_unstable()
 
     def _reopen(self) -> None:

@@ -245,8 +245,7 @@ def rebuild_producers(
         snapshots.remove(offset)
     if producers.end_offset < end_offset:
         _replay(producers, segments, end_offset)
-    producers.commit()
-    producers.end_offset = end_offset
+    producers.commit(end_offset)
 
 
 def _replay(producers: ProducerStates, segments: Segments, end_offset: int) -> None:
@@ -295,8 +294,7 @@ def _recover(
     for offset in [each for each in snapshots if each > end]:
         pool.remove(segment_path(segments.first.directory, offset, SNAPSHOT))
         snapshots.remove(offset)
-    producers.commit()
-    producers.end_offset = end
+    producers.commit(end)
     return end
 
 
@@ -348,5 +346,4 @@ def _recover_segment(
         segment.add(header.last_offset, size, header.max_timestamp)
         expected = header.next_offset
         position += size
-    producers.commit()
     return position, expected

@@ -209,7 +209,7 @@ def test_producers_expire_unless_a_transaction_is_open() -> None:
     data(states, first=0, offset=0, producer_id=1, timestamp=1000)
     data(states, first=0, offset=1, producer_id=2, timestamp=2000)
     data(states, first=0, offset=2, producer_id=3, timestamp=1000, transactional=True)
-    states.commit()
+    states.commit(3)
     assert states.expire(now_ms=2000, expiration_ms=1000) == 1
     assert sorted(states.entries) == [2, 3]
 
@@ -226,7 +226,7 @@ def test_what_was_not_written_is_taken_back() -> None:
     states = ProducerStates()
     data(states, first=0, offset=0, producer_id=1, transactional=True)
     data(states, first=0, offset=1, producer_id=2)
-    states.commit()
+    states.commit(2)
     before = snapshot(states)
 
     data(states, first=1, offset=2, producer_id=1, transactional=True)
