@@ -22,8 +22,10 @@ from barnabas.records.batch import (
     encode_batch,
     iter_headers,
     read_header,
+    record_body,
 )
 from barnabas.records.compression import Codec, decompress
+from barnabas.records.scan import scan_body
 from barnabas.records.validate import ValidationRules, judge_batch, validate_batch
 
 with warnings.catch_warnings():  # it reads its schemas with a function that Python deprecates
@@ -154,6 +156,34 @@ def test_any_body_is_read_or_refused(body: bytes, attributes: int, count: int) -
         assert len(list(decode_records(forged(body, attributes, count)))) == max(count, 0)
     except ApiError:
         pass
+
+
+@given(body=st.binary(max_size=200), count=st.integers(0, 10))
+def test_any_body_is_scanned_or_refused(body: bytes, count: int) -> None:
+    header = read_header(encode_batch([Record(timestamp=0)]))._replace(count=count)
+    try:
+        spans = list(scan_body(body, header))
+    except ApiError:
+        return
+    assert b"".join(body[span.start : span.end] for span in spans) == body
+
+
+@given(given_records=records)
+def test_scanning_and_decoding_agree(given_records: list[Record]) -> None:
+    batch = encode_batch(given_records, base_offset=9)
+    header = read_header(batch)
+
+    spans = scan_body(record_body(batch, header), header)
+
+    assert [
+        (
+            9 + span.offset_delta,
+            header.base_timestamp + span.timestamp_delta,
+            span.key,
+            span.has_value,
+        )
+        for span in spans
+    ] == [(r.offset, r.timestamp, r.key, r.value is not None) for r in decode_records(batch)]
 
 
 @given(given_records=records, codec=codecs, data=st.data())

@@ -32,21 +32,51 @@ def scan_body(body: bytes, header: BatchHeader) -> Iterator[RecordSpan]:
     """
     pos = 0
     size = len(body)
+    new = _new_tuple
     try:
         for _ in range(header.count):
             start = pos
-            n, pos = read_varint(body, pos)
+            n = body[pos]
+            pos += 1
+            if n > 127:
+                if (more := body[pos]) < 128:
+                    n += (more - 1) << 7
+                    pos += 1
+                else:
+                    n, pos = read_varint(body, start)
             end = pos + (n >> 1)
             if n & 1 or end > size:
                 raise InvalidRecord("A record's length is not that of its content.")
-            t, rest = read_varint(body, pos + 1, 10)
-            d, pos = read_varint(body, rest)
-            n, pos = read_varint(body, pos)
+            t = body[pos + 1]
+            pos += 2
+            if t > 127:
+                t, pos = read_varint(body, pos - 1, 10)
+            rest = pos
+            d = body[pos]
+            pos += 1
+            if d > 127:
+                if (more := body[pos]) < 128:
+                    d += (more - 1) << 7
+                    pos += 1
+                else:
+                    d, pos = read_varint(body, rest)
+            n = body[pos]
+            pos += 1
+            if n > 127:
+                n, pos = read_varint(body, pos - 1)
             key = None if n & 1 else body[pos : (pos := pos + (n >> 1))]
-            n, pos = read_varint(body, pos)
-            if pos + (0 if n & 1 else n >> 1) >= end:
+            n = body[pos]
+            pos += 1
+            if n > 127:
+                n, pos = read_varint(body, pos - 1)
+            if n & 1:
+                has_value = False
+            else:
+                has_value = True
+                pos += n >> 1
+            if pos >= end:
                 raise InvalidRecord("A record's length is not that of its content.")
-            yield _new_tuple(
+            yield new(
                 RecordSpan,
                 (
                     start,
@@ -55,7 +85,7 @@ def scan_body(body: bytes, header: BatchHeader) -> Iterator[RecordSpan]:
                     ~(t >> 1) if t & 1 else t >> 1,
                     ~(d >> 1) if d & 1 else d >> 1,
                     key,
-                    not n & 1,
+                    has_value,
                 ),
             )
             pos = end
