@@ -69,6 +69,14 @@ def create(broker: BarnabasProcess) -> Callable[..., None]:
     return run
 
 
+def start_consumer(broker: BarnabasProcess, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [CONSUMER, "--bootstrap-server", broker.bootstrap, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
 def sent(run: subprocess.CompletedProcess[bytes]) -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
 
@@ -189,12 +197,7 @@ def test_a_topic_that_does_not_exist_is_waited_for(
     broker: BarnabasProcess, produce: Tool, create: Create, topic_name: Name
 ) -> None:
     topic = topic_name()
-    command = [CONSUMER, "--bootstrap-server", broker.bootstrap]
-    waiting = subprocess.Popen(
-        [*command, "--topic", topic, "--max-messages", "2"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    waiting = start_consumer(broker, "--topic", topic, "--max-messages", "2")
     with waiting:
         assert waiting.stderr is not None
         assert waiting.stderr.readline() == (
@@ -219,12 +222,7 @@ def test_a_signal_ends_reading_with_the_total(
     topic = topic_name()
     create(topic)
     sent(produce(topic, b"only\n"))
-    command = [CONSUMER, "--bootstrap-server", broker.bootstrap]
-    reading = subprocess.Popen(
-        [*command, "--topic", topic, "--from-beginning"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    reading = start_consumer(broker, "--topic", topic, "--from-beginning")
     with reading:
         assert reading.stdout is not None
         assert reading.stdout.readline() == b"only\n"
@@ -240,12 +238,7 @@ def test_a_reader_that_goes_away_ends_the_consumer_quietly(
     topic = topic_name()
     create(topic)
     sent(produce(topic, b"some text that fills a pipe\n" * 20_000))
-    command = [CONSUMER, "--bootstrap-server", broker.bootstrap]
-    reading = subprocess.Popen(
-        [*command, "--topic", topic, "--from-beginning"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    reading = start_consumer(broker, "--topic", topic, "--from-beginning")
     with reading:
         assert reading.stdout is not None
         assert reading.stderr is not None

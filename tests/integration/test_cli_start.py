@@ -34,9 +34,12 @@ def properties(folder: Path, **extra: str) -> Path:
 
 
 def test_a_broker_starts_from_a_file_and_stops_on_sigterm(tmp_path: Path) -> None:
-    command = [BIN / "kafka-server-start.sh", properties(tmp_path), "--override", "node.id=8"]
     broker = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path
+        [BIN / "kafka-server-start.sh", str(properties(tmp_path)), "--override", "node.id=8"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=tmp_path,
     )
     with broker:
         assert broker.stdout is not None

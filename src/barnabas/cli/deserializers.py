@@ -72,13 +72,18 @@ def _void(data: bytes) -> bytes:
 
 
 def java_double(value: float) -> str:
-    """As `Double.toString`: plain from a thousandth to ten million, else with an exponent."""
-    return _java_decimal(repr(value))
+    """As `Double.toString`: plain from a thousandth to ten million, else with an exponent.
+
+    The fewest digits that read back as the same number, but of two digits the nearest ones: the
+    smallest double is 4.9E-324, though 5E-324 would do.
+    """
+    two_digits = f"{value:.1e}"
+    return _java_decimal(two_digits if float(two_digits) == value else repr(value))
 
 
 def java_float(value: float) -> str:
-    """As `Float.toString`: the fewest digits that read back as the same 32-bit number."""
-    for digits in range(1, 10):
+    """As `Float.toString`: the same for 32-bit numbers."""
+    for digits in range(2, 10):
         text = f"{value:.{digits}g}"
         if _is_same_float(float(text), value):
             return _java_decimal(text)

@@ -6,6 +6,7 @@ the record.  What stands after the last line feed is a line too.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -147,24 +148,19 @@ def line_format(properties: Mapping[str, str], warn: Callable[[str], None]) -> L
 
 
 def _check_different(result: LineFormat, text: Mapping[str, str]) -> None:
-    used = []
-    if result.parse_key:
-        used.append("key.separator")
-    if result.parse_headers:
-        used += ["headers.delimiter", "headers.separator", "headers.key.separator"]
+    """The key's separator may be any: the headers have been cut off when it is looked for."""
+    of_headers = [name for name in DEFAULTS if name.startswith("headers.")]
+    used = of_headers if result.parse_headers else []
+    for name in used:
+        if not text[name]:
+            raise UsageError(f"--reader-property: {name} may not be empty")
+    rivals = list(itertools.combinations(used, 2))
     if result.null_marker is not None:
-        used.append("null.marker")
-    if result.parse_headers:
-        for name in used:
-            if not text[name] and name.startswith("headers."):
-                raise UsageError(f"--reader-property: {name} may not be empty")
-    for position, name in enumerate(used):
-        for other in used[position + 1 :]:
-            # Key and headers come one after the other, so that theirs may be the same.
-            if (name, other) != ("key.separator", "headers.delimiter") and (
-                text[name] == text[other]
-            ):
-                raise UsageError(f"--reader-property: {name} and {other} may not be equal")
+        marked = [*used, "key.separator"] if result.parse_key else used
+        rivals += [("null.marker", name) for name in marked]
+    for name, other in rivals:
+        if text[name] == text[other]:
+            raise UsageError(f"--reader-property: {name} and {other} may not be equal")
 
 
 def shown(data: bytes, *, most: int = 80) -> str:
