@@ -83,7 +83,7 @@ def encode_run(
     """The run as bytes, and the offset after it."""
     assert records, "a run has at least one record"
     values = [encode_record(record) for record in records]
-    if sum(map(len, values)) < BATCH_BYTES_MAX // 2:
+    if len(values) == 1 or sum(map(len, values)) < BATCH_BYTES_MAX // 2:
         return bytes(_data_batch(values, base_offset, epoch, now_ms)), base_offset + len(values)
     values.insert(0, encode_record(mr.BeginTransactionRecord(name=type(records[0]).__name__)))
     values.append(encode_record(mr.EndTransactionRecord()))

@@ -106,6 +106,8 @@ def _create(
     config = _config(image, topic, env)
     partitions = _partitions(image, topic, env)
     topic_id = env.new_id()
+    while topic_id in image.topics_by_id:  # a random source that was started again
+        topic_id = env.new_id()
     records: list[Message] = [TopicRecord(name=topic.name, topic_id=topic_id)]
     records += (
         ConfigRecord(

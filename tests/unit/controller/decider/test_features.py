@@ -97,7 +97,8 @@ def test_checking_only_changes_nothing(cluster: Any) -> None:
             ("group.version", 0, UPGRADE),
             (
                 "Invalid update version 0 for feature group.version. Can't downgrade the version "
-                "of this feature without setting the upgrade type to either safe or unsafe downgrade."
+                "of this feature without setting the upgrade type to either safe or unsafe "
+                "downgrade."
             ),
         ),
         (
