@@ -17,6 +17,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
 
 
+def accepts(record: Sent) -> bool:
+    """kafka-python sends neither a record without key and value nor a header without value."""
+    if record.key is None and record.value is None:
+        return False
+    return all(value is not None for _, value in record.headers)
+
+
 @pytest.fixture(scope="module")
 def admin(broker: BarnabasProcess) -> Iterator[KafkaAdminClient]:
     client = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
@@ -67,7 +74,7 @@ def test_records_come_back_as_they_were_sent(
     broker: BarnabasProcess, topic_name: Callable[[], str], codec: str | None, acks: int | str
 ) -> None:
     topic = topic_name()
-    records = [r for r in sample_records() if (r.key, r.value) != (None, None)]  # it refuses those
+    records = [r for r in sample_records() if accepts(r)]
 
     produce(
         broker, topic, records, compression_type=codec, acks=acks, enable_idempotence=acks == "all"
