@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from barnabas.storage.log import Log
     from barnabas.storage.workers import Workers
 
+_Identity = tuple[str, int, bytes]
 _logger = logging.getLogger(__name__)
 
 
@@ -93,8 +94,8 @@ class Cleaner:
         self._running: _Running | None = None
         self._due_ms = 0
         self._offsets: dict[str, dict[Partition, int]] = {}
-        self._generations: dict[Log, int] = {}
-        self._uncleanable: set[Log] = set()
+        self._known: dict[Partition, tuple[bytes, int]] = {}  # which log a checkpoint is about
+        self._uncleanable: set[_Identity] = set()
 
     @property
     def is_running(self) -> bool:
@@ -102,7 +103,7 @@ class Cleaner:
 
     def is_uncleanable(self, log: Log) -> bool:
         """A batch of it could not be read: it is left alone until the next start."""
-        return log in self._uncleanable
+        return _identity(log) in self._uncleanable
 
     def tick(self, logs: Iterable[Log], now_ms: int) -> None:
         """Begin with the dirtiest log if nothing is under way and one is due."""
@@ -119,11 +120,13 @@ class Cleaner:
             self._begin(best[1], best[2], now_ms)
 
     def forget(self, log: Log) -> None:
-        """The log was deleted, moved aside or lost with its directory."""
-        self._uncleanable.discard(log)
-        self._generations.pop(log, None)
-        for offsets in self._offsets.values():
-            offsets.pop((log.topic, log.partition), None)
+        """The log was deleted or moved aside: nothing known of it holds for one of its name."""
+        self._uncleanable.discard(_identity(log))
+        key = log.topic, log.partition
+        self._known.pop(key, None)
+        for directory, offsets in self._offsets.items():
+            if offsets.pop(key, None) is not None:
+                self._write_checkpoint(directory)
 
     def close(self) -> None:
         """Give up what is under way and wait for the worker; half-written files are removed."""
@@ -134,9 +137,11 @@ class Cleaner:
 
     def clean_offset(self, log: Log) -> int:
         """Everything below is compacted."""
-        offset = self._checkpoint_of(log).get((log.topic, log.partition), 0)
-        truncated = self._generations.setdefault(log, log.generation) != log.generation
-        if truncated or not log.start_offset <= offset <= log.end_offset:
+        key = log.topic, log.partition
+        now = log.topic_id, log.generation
+        offset = self._checkpoint_of(log).get(key, 0)
+        another = self._known.setdefault(key, now) != now  # truncated, or a topic made anew
+        if another or not log.start_offset <= offset <= log.end_offset:
             return log.start_offset
         return offset
 
@@ -150,7 +155,7 @@ class Cleaner:
 
     def _assess(self, log: Log, now_ms: int) -> Assessment | None:
         config = log.config
-        if not config.is_compacted or len(log.segments) < 2 or log in self._uncleanable:
+        if not config.is_compacted or len(log.segments) < 2 or self.is_uncleanable(log):
             return None
         views = log_trim.cleanable_segments(log)
         timestamps = {segment.base_offset: segment.first_timestamp for segment in log.segments}
@@ -232,14 +237,10 @@ class Cleaner:
 
     def _finish(self, running: _Running) -> None:
         log, job = running.log, running.job
-        offsets = self._checkpoint_of(log)
-        offsets[log.topic, log.partition] = job.end_offset
-        self._generations[log] = log.generation
-        path = f"{_parent(log.directory)}/{checkpoint.CLEANER_OFFSETS}"
-        copy = dict(offsets)
-        self._workers.submit(
-            lambda: checkpoint.write_offsets(self._pool, path, copy), _checkpointed(path)
-        )
+        key = log.topic, log.partition
+        self._checkpoint_of(log)[key] = job.end_offset
+        self._known[key] = log.topic_id, log.generation
+        self._write_checkpoint(_parent(log.directory))
         _logger.info(
             "Compacted %s up to offset %d: read %d bytes, wrote %d, in %.1f s.",
             job.plan.name,
@@ -249,18 +250,29 @@ class Cleaner:
             self._clock.monotonic() - running.started,
         )
 
+    def _write_checkpoint(self, directory: str) -> None:
+        path = f"{directory}/{checkpoint.CLEANER_OFFSETS}"
+        offsets = dict(self._offsets[directory])
+        self._workers.submit(
+            lambda: checkpoint.write_offsets(self._pool, path, offsets), _checkpointed(path)
+        )
+
     def _fail(self, running: _Running, failure: Exception) -> None:
         log, name = running.log, running.job.plan.name
         self._due_ms = self._clock.now_ms() + self.settings.backoff_ms
         if not isinstance(failure, StorageFailed):
             _logger.error("%s cannot be compacted.", name, exc_info=failure)
-            self._uncleanable.add(log)
+            self._uncleanable.add(_identity(log))
         elif log.directory != running.directory or isinstance(failure.__cause__, FileNotFoundError):
             _logger.info("%s changed while it was compacted: given up.", name)
         elif is_disk_full(failure):
             _logger.error("%s could not be compacted: %s", name, failure)
         else:
             self._on_failure(log, failure)
+
+
+def _identity(log: Log) -> _Identity:
+    return log.topic, log.partition, log.topic_id
 
 
 def _parent(directory: str) -> str:

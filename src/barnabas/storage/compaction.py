@@ -9,8 +9,8 @@ change.  Two passes over the log:
 
 What else is kept, and for how long:
 - A record without a value (a tombstone) is kept until its batch's delete horizon, so that readers
-  learn of the deletion.  The horizon is set by the first compaction that sees the tombstone as the
-  last record of its key: it stands in `base_timestamp`, and attribute bit 6 says so.
+  learn of the deletion.  The horizon is set by the compaction that removes what the tombstone
+  deletes: it stands in `base_timestamp`, and attribute bit 6 says so.
 - Records of aborted transactions go.  A transaction's marker is kept as long as a batch of the
   transaction was seen, and then until a delete horizon of its own.
 - The last batch of a producer that is still active is kept, if need be without its records,
@@ -49,7 +49,7 @@ _ENTRY_BYTES = 130
 class OffsetMap:
     """Key -> offset of its last record in the dirty part, in about `limit_bytes` of memory.
 
-    Everything from `start_offset` up to `end_offset` is in it.  Short keys are kept as they are,
+    Every batch from `start_offset` up to `end_offset` is in it.  Short keys are kept as they are,
     longer ones as a digest.
     """
 
@@ -204,6 +204,8 @@ class Compactor:
                 kept = [*scan_body(body := record_body(batch, header), header)]
                 return self._rewrite(header, body, kept, needs_horizon)
         elif not self._transactions.is_aborted(header):
+            if header.base_offset >= self._offsets.end_offset:
+                return batch  # not mapped yet: still dirty after this compaction
             body = record_body(batch, header)
             spans = [*scan_body(body, header)]
             kept = self._survivors(header, spans, expired)
@@ -218,17 +220,13 @@ class Compactor:
         self, header: BatchHeader, spans: list[RecordSpan], expired: bool
     ) -> list[RecordSpan]:
         """A record stays if it is the last of its key, and has a value or a horizon to wait for."""
-        offsets = self._offsets
-        base_offset, end_offset = header.base_offset, offsets.end_offset
+        base_offset, last_offset_of = header.base_offset, self._offsets.last_offset_of
         return [
             span
             for span in spans
-            if (offset := base_offset + span.offset_delta) >= end_offset
-            or (
-                span.key is not None
-                and offset >= offsets.last_offset_of(span.key)
-                and (span.has_value or not expired)
-            )
+            if span.key is not None
+            and base_offset + span.offset_delta >= last_offset_of(span.key)
+            and (span.has_value or not expired)
         ]
 
     def _must_stay(self, header: BatchHeader) -> bool:

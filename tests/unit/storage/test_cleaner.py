@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -59,15 +60,23 @@ def pool() -> Iterator[FilePool]:
     pool.close()
 
 
-def new_log(pool: FilePool, path: Path, config: LogConfig = CONFIG, *, clean: bool = True) -> Log:
-    directory = path / "t-0"
+def new_log(
+    pool: FilePool,
+    path: Path,
+    config: LogConfig = CONFIG,
+    *,
+    clean: bool = True,
+    topic: str = "t",
+    topic_id: bytes = bytes(16),
+) -> Log:
+    directory = path / f"{topic}-0"
     directory.mkdir(exist_ok=True)
     return open_log(
         pool=pool,
         cache=IndexCache(),
-        topic="t",
+        topic=topic,
         partition=0,
-        topic_id=bytes(16),
+        topic_id=topic_id,
         directory=str(directory),
         config=config,
         now_ms=NOW,
@@ -247,6 +256,23 @@ def test_after_a_truncation_everything_counts_as_dirty(pool: FilePool, tmp_path:
     assert cleaner.clean_offset(log) > 20
 
 
+def test_a_topic_made_anew_does_not_inherit_the_checkpoint(pool: FilePool, tmp_path: Path) -> None:
+    log = new_log(pool, tmp_path)
+    append(log, pairs(60))
+    cleaner = new_cleaner(pool)
+    cleaner.tick([log], NOW)
+    log.close()
+    shutil.rmtree(log.directory)
+
+    anew = new_log(pool, tmp_path, topic_id=bytes([1] * 16))
+    append(anew, pairs(90))
+    assert cleaner.clean_offset(anew) == 0
+    cleaner.forget(log)
+    assert read_offsets(pool, str(tmp_path / CLEANER_OFFSETS)) == {}
+    cleaner.tick([anew], NOW)
+    assert cleaner.clean_offset(anew) > 60
+
+
 def test_a_small_map_compacts_a_log_in_several_rounds(pool: FilePool, tmp_path: Path) -> None:
     log = new_log(pool, tmp_path)
     append(log, pairs(300, keys=100))
@@ -282,9 +308,8 @@ def test_a_log_below_the_dirty_ratio_waits(pool: FilePool, tmp_path: Path) -> No
 
 def test_the_dirtiest_log_comes_first(pool: FilePool, tmp_path: Path) -> None:
     logs = []
-    for name, dirty in (("a", 30), ("b", 90)):
-        (tmp_path / name).mkdir()
-        log = new_log(pool, tmp_path / name)
+    for topic, dirty in (("a", 30), ("b", 90)):
+        log = new_log(pool, tmp_path, topic=topic)
         append(log, pairs(50, keys=50))
         logs.append(log)
         new_cleaner(pool).tick([log], NOW)
@@ -413,9 +438,8 @@ def test_a_log_that_was_deleted_meanwhile_is_given_up(pool: FilePool, tmp_path: 
 
 def test_a_damaged_log_is_left_alone_and_the_others_go_on(pool: FilePool, tmp_path: Path) -> None:
     logs = []
-    for name in ("bad", "good"):
-        (tmp_path / name).mkdir()
-        log = new_log(pool, tmp_path / name)
+    for topic in ("bad", "good"):
+        log = new_log(pool, tmp_path, topic=topic)
         append(log, pairs(60))
         logs.append(log)
     bad, good = logs

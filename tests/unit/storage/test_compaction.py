@@ -169,6 +169,12 @@ def test_what_lies_beyond_the_map_is_kept() -> None:
     assert [offset for offset, _, _ in surviving(compact(batches))] == [4, 5]
 
 
+def test_a_tombstone_beyond_the_map_has_no_horizon_yet() -> None:
+    batches = [data(0, (b"a", b"1")), data(1, (b"b", b"1")), data(2, (b"a", None))]
+
+    assert compact(batches, map_bytes=150) == batches
+
+
 @pytest.mark.parametrize("size", [31, 32, 33, 200])
 def test_keys_of_any_length_are_told_apart(size: int) -> None:
     one, two = b"x" * size, b"x" * (size - 1) + b"y"
