@@ -36,12 +36,13 @@ PRIMITIVES: dict[str, st.SearchStrategy[Any]] = {
 
 def every_message() -> list[type[Message]]:
     """All declared messages, in the order of their modules."""
-    found = []
-    for module in pkgutil.iter_modules(messages.__path__, messages.__name__ + "."):
-        for value in vars(import_module(module.name)).values():
-            if isinstance(value, type) and issubclass(value, Message) and value is not Message:
-                found.append(value)
-    return found
+    modules = pkgutil.iter_modules(messages.__path__, messages.__name__ + ".")
+    return [
+        value
+        for module in modules
+        for value in vars(import_module(module.name)).values()
+        if isinstance(value, type) and issubclass(value, Message) and value is not Message
+    ]
 
 
 def every_version() -> list[tuple[type[Message], int]]:

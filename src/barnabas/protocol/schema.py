@@ -99,7 +99,11 @@ def _kind(annotation: object, extras: tuple[object, ...]) -> Kind:
         return Array(_kind(*_unwrap(element)))
     if isinstance(annotation, type) and hasattr(annotation, "field_annotations"):
         return Nested(annotation)
-    raise TypeError(f"{annotation!r} is not a type of the wire protocol")
+    hint = " (declare messages without `from __future__ import annotations`)"
+    raise TypeError(
+        f"{annotation!r} is not a type of the wire protocol"
+        + (hint if isinstance(annotation, str) else "")
+    )
 
 
 def min_size(kind: Kind, version: int, *, flexible: bool) -> int:
