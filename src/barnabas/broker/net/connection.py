@@ -323,5 +323,5 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.close()
 
     def __str__(self) -> str:
-        name = f" ({self.client_id})" if self.client_id else ""
+        name = f" ({ascii(self.client_id)})" if self.client_id else ""
         return f"connection from {self.peer_host}{name} on {self.listener.name}"

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.net")
 
+BACKLOG_MIN = 1024
+"""One thread accepts and serves: connections must be able to wait for a turn without being refused
+by the operating system, which `socket.listen.backlog.size`'s default of 50 would make it do."""
+
 
 class Server:
     """Accepts connections on every listener.  Loop thread only."""
@@ -38,7 +42,7 @@ class Server:
         self._per_host_max = config.int("max.connections.per.ip")
         self._per_host_overrides = _host_limits(config.list("max.connections.per.ip.overrides"))
         self._idle_s_max = config.int("connections.max.idle.ms") / 1000
-        self._backlog = config.int("socket.listen.backlog.size")
+        self._backlog = max(BACKLOG_MIN, config.int("socket.listen.backlog.size"))
         self._send_buffer = config.int("socket.send.buffer.bytes")
         self._receive_buffer = config.int("socket.receive.buffer.bytes")
 
