@@ -248,6 +248,40 @@ def test_a_reader_that_goes_away_ends_the_consumer_quietly(
         assert reading.wait(timeout=60) == 141
 
 
+def test_what_was_read_before_a_sigterm_is_still_sent(
+    broker: BarnabasProcess, consume: Tool, create: Create, topic_name: Name
+) -> None:
+    topic = topic_name()
+    create(topic)
+    writing = subprocess.Popen(
+        [PRODUCER, "--broker-list", broker.bootstrap, "--topic", topic, "--timeout", "60000"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with writing:
+        assert writing.stdin is not None
+        assert writing.stderr is not None
+        # The second line is bad only to tell us, on stderr, that the first has been read.
+        too_large = b"x" * 1_100_000
+        writing.stdin.write(b"first\n" + too_large + b"\n")
+        writing.stdin.flush()
+        assert writing.stderr.readline().startswith(b"failed to send record 'xxx")
+        writing.send_signal(signal.SIGTERM)
+        assert writing.wait(60) == 143
+        assert writing.stderr.read() == b""
+    found = consume("--topic", topic, "--from-beginning", "--max-messages", "1")
+
+    assert printed(found, 1) == b"first\n"
+
+
+def test_a_topic_that_cannot_be_is_refused_at_once(produce: Tool) -> None:
+    run = produce("no/such topic", b"x\n")
+
+    assert run.returncode == 1
+    assert run.stderr.startswith(b"kafka-console-producer: topic no/such topic: ")
+    assert run.stderr.count(b"\n") == 1
+
+
 def test_a_bad_line_stops_the_producer_after_the_good_ones(
     produce: Tool, consume: Tool, create: Create, topic_name: Name
 ) -> None:

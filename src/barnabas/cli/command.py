@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from barnabas.cli.options import Option, Parsed
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,16 @@ class Command:
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM, for tools that clean up after it as they do after Ctrl-C."""
+
+
+def raise_on_sigterm() -> None:
+    """From now on SIGTERM raises `Terminated` in the main thread."""
+    import signal
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
 
 
 class CommandError(Exception):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import signal
 import sys
-from types import FrameType
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import Command, Terminated
+from barnabas.cli.command import Command, raise_on_sigterm
 from barnabas.cli.common import (
     BOOTSTRAP,
     COMMAND_CONFIG,
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from barnabas.cli.assigning import Assignment
     from barnabas.cli.consuming import Source
     from barnabas.cli.formatters import Formatter
+    from barnabas.client.connect import Troubles
 
 DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
 
@@ -134,11 +133,12 @@ def run(args: Parsed) -> int:
     from barnabas.cli.consuming import Printer, say_total
     from barnabas.client.connect import open_consumer
 
-    signal.signal(signal.SIGTERM, _terminate)
+    raise_on_sigterm()
     consumer, troubles = open_consumer(
         consumer_properties(args, properties, group), CONSUMER_DEFAULTS, warn
     )
-    source = _source(consumer, wanted, group)
+    source = _source(consumer, troubles, wanted, in_group=group is not None)
+    source.start()
     timeout_ms = args.number("timeout-ms")
     max_messages = args.number("max-messages")
     printer = Printer(
@@ -163,10 +163,6 @@ def run(args: Parsed) -> int:
             say_total(printer.processed)
         source.close()
     return 0
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated
 
 
 def check(args: Parsed) -> None:
@@ -291,12 +287,14 @@ def consumer_properties(
     return result
 
 
-def _source(consumer: Consumer, wanted: Assignment, group: str | None) -> Source:
+def _source(
+    consumer: Consumer, troubles: Troubles, wanted: Assignment, *, in_group: bool
+) -> Source:
     from barnabas.cli.consuming import AllPartitions, GroupMember
 
-    if group is None:
-        return AllPartitions(consumer=consumer, wanted=wanted, warn=warn)
-    return GroupMember(consumer=consumer, topic=wanted.topic, matches=wanted.wants)
+    if in_group:
+        return GroupMember(consumer=consumer, troubles=troubles, wanted=wanted)
+    return AllPartitions(consumer=consumer, troubles=troubles, wanted=wanted, warn=warn)
 
 
 COMMAND = Command(

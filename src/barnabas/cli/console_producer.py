@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.command import Command
+from barnabas.cli.command import Command, CommandError, raise_on_sigterm
 from barnabas.cli.common import (
     BOOTSTRAP,
     COMMAND_CONFIG,
@@ -116,12 +116,14 @@ def run(args: Parsed) -> int:
     line_format = reader_format(args)
     properties = producer_properties(args)
     from barnabas.cli.sending import Failures, Sender, send_input
-    from barnabas.client.connect import open_producer
+    from barnabas.client.connect import fetch_metadata, open_producer
 
+    raise_on_sigterm()
     failures = Failures()
     producer, troubles = open_producer(
         properties, producer_defaults(properties) | {"on_delivery": failures}, warn
     )
+    check_topic(fetch_metadata(producer, troubles, topic), topic)
     sender = Sender(
         producer=producer,
         troubles=troubles,
@@ -139,6 +141,13 @@ def run(args: Parsed) -> int:
         producer.flush(LAST_CHANCE_S)
         raise
     return 1 if failures.count else 0
+
+
+def check_topic(metadata: Any, topic: str) -> None:
+    """`CommandError` if a topic of this name cannot be.  One that is being created is fine."""
+    error = metadata.topics[topic].error
+    if error is not None and error.name() in ("TOPIC_EXCEPTION", "TOPIC_AUTHORIZATION_FAILED"):
+        raise CommandError(f"topic {topic}: {error.str()}")
 
 
 def reader_format(args: Parsed) -> LineFormat:

@@ -12,11 +12,11 @@ from barnabas.cli.assigning import Assignment
 from barnabas.cli.command import CommandError
 from barnabas.cli.deserializers import DeserializeError
 from barnabas.cli.formatters import Formatter
+from barnabas.client.connect import Troubles, fetch_metadata
+from barnabas.client.errors import SilentBrokerError
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
-
-    from barnabas.client.connect import Troubles
 
 WAIT_S = 0.1
 """The longest that Ctrl-C has to wait."""
@@ -25,7 +25,6 @@ LOOK_S = 5.0
 """How often to look for new topics and partitions ..."""
 LOOK_WHILE_MISSING_S = 0.5
 """... and how often while what was asked for does not exist."""
-METADATA_TIMEOUT_S = 5.0
 
 PASSING = frozenset(
     {
@@ -50,7 +49,8 @@ PASSING = frozenset(
 class Source(Protocol):
     """Where partitions come from: by a group's coordinator, or all of them by ourselves."""
 
-    def start(self) -> None: ...
+    def start(self) -> None:
+        """`ClientError` if no broker answers."""
 
     def look(self, now: float) -> None:
         """Called every so often; looks whether there is anything new once it is time."""
@@ -63,47 +63,47 @@ class AllPartitions:
     """Takes every partition that exists, without a group."""
 
     consumer: Consumer
+    troubles: Troubles
     wanted: Assignment
     warn: Callable[[str], None]
     _next_look: float = 0.0
-    _told_missing: bool = False
-    _found: bool = False
+    _is_told: bool = False
+    _has_any: bool = False
 
     def start(self) -> None:
-        self._take(time.monotonic())
+        self._take(fetch_partitions(self.consumer, self.troubles, self.wanted.topic))
+        self._wait(time.monotonic())
 
     def look(self, now: float) -> None:
-        if now >= self._next_look and not self.wanted.is_complete:
-            self._take(now)
+        if now < self._next_look or self.wanted.is_complete:
+            return
+        try:
+            self._take(fetch_partitions(self.consumer, self.troubles, self.wanted.topic))
+        except SilentBrokerError:
+            pass  # it did answer once: reading goes on when it comes back
+        self._wait(now)
 
     def close(self) -> None:
         """Nothing to hand back: nobody but us knows what we read."""
 
-    def _take(self, now: float) -> None:
+    def _wait(self, now: float) -> None:
+        self._next_look = now + (LOOK_S if self._has_any else LOOK_WHILE_MISSING_S)
+
+    def _take(self, partitions: Mapping[str, Sequence[int]]) -> None:
         from confluent_kafka import TopicPartition
 
-        partitions = partitions_of(self.consumer, self.wanted.topic)
-        if partitions is not None:
-            places = [
-                TopicPartition(place.topic, place.partition, place.offset)
-                for place in self.wanted.take(partitions)
-            ]
-            if places:
-                self.consumer.incremental_assign(places)
-                self._found = True
-            elif not self._found:
-                self._tell_missing(partitions)
-        self._next_look = now + (LOOK_S if self._found else LOOK_WHILE_MISSING_S)
-
-    def _tell_missing(self, partitions: Mapping[str, Sequence[int]]) -> None:
-        if self._told_missing or self.wanted.topic is None:
-            return
-        self._told_missing = True
-        if partitions:
-            what = f"topic {self.wanted.topic} has no partition {self.wanted.partition}"
-        else:
-            what = f"topic {self.wanted.topic} does not exist"
-        self.warn(f"{what}: waiting for it")
+        places = self.wanted.take(partitions)
+        if places:
+            self._has_any = True
+            self.consumer.incremental_assign(
+                [TopicPartition(place.topic, place.partition, place.offset) for place in places]
+            )
+        elif not self._has_any and not self._is_told and self.wanted.topic is not None:
+            self._is_told = True
+            missing = (
+                f"has no partition {self.wanted.partition}" if partitions else "does not exist"
+            )
+            self.warn(f"topic {self.wanted.topic} {missing}: waiting for it")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,46 +111,46 @@ class GroupMember:
     """Reads what the group's coordinator assigns."""
 
     consumer: Consumer
-    topic: str | None
-    matches: Callable[[str], bool]
+    troubles: Troubles
+    wanted: Assignment
     _subscribed: list[str] = field(default_factory=list)
     _next_look: float = 0.0
 
     def start(self) -> None:
-        self._subscribe(time.monotonic())
+        self._subscribe(fetch_partitions(self.consumer, self.troubles, self.wanted.topic))
+        self._wait(time.monotonic())
 
     def look(self, now: float) -> None:
-        if self.topic is None and now >= self._next_look:
-            self._subscribe(now)
+        if self.wanted.topic is not None or now < self._next_look:
+            return
+        try:
+            self._subscribe(fetch_partitions(self.consumer, self.troubles, None))
+        except SilentBrokerError:
+            pass  # it did answer once: reading goes on when it comes back
+        self._wait(now)
 
     def close(self) -> None:
         """Commits, and leaves the group so that others get the partitions at once."""
         self.consumer.close()
 
-    def _subscribe(self, now: float) -> None:
-        if self.topic is not None:
-            names = [self.topic]
+    def _wait(self, now: float) -> None:
+        self._next_look = now + (LOOK_S if self._subscribed else LOOK_WHILE_MISSING_S)
+
+    def _subscribe(self, partitions: Mapping[str, Sequence[int]]) -> None:
+        if self.wanted.topic is not None:
+            names = [self.wanted.topic]
         else:
-            names = sorted(filter(self.matches, partitions_of(self.consumer, None) or {}))
+            names = sorted(filter(self.wanted.wants, partitions))
         if names and names != self._subscribed:
             self.consumer.subscribe(names)
             self._subscribed = names
-        self._next_look = now + (LOOK_S if names else LOOK_WHILE_MISSING_S)
 
 
-def partitions_of(consumer: Consumer, topic: str | None) -> dict[str, list[int]] | None:
-    """Partitions by topic, of one topic or of all; None if nobody answered in time."""
-    from confluent_kafka import KafkaException
-
-    try:
-        if topic is None:
-            metadata = consumer.list_topics(timeout=METADATA_TIMEOUT_S)
-        else:
-            metadata = consumer.list_topics(topic, timeout=METADATA_TIMEOUT_S)
-    except KafkaException as error:
-        if error.args[0].name() in PASSING:
-            return None
-        raise CommandError(error.args[0].str()) from None
+def fetch_partitions(
+    consumer: Consumer, troubles: Troubles, topic: str | None
+) -> dict[str, list[int]]:
+    """Partitions by topic, of one topic or of all that exist."""
+    metadata = fetch_metadata(consumer, troubles, topic)
     return {
         name: sorted(found.partitions)
         for name, found in metadata.topics.items()
@@ -176,7 +176,6 @@ class Printer:
     _told: set[str] = field(default_factory=set)
 
     def run(self) -> None:
-        self.source.start()
         for batch in self._batches():
             self._print(batch)
 
@@ -231,9 +230,5 @@ class Printer:
             self.warn(text)
 
 
-def total_line(count: int) -> str:
-    return f"Processed a total of {count} messages"
-
-
 def say_total(count: int) -> None:
-    print(total_line(count), file=sys.stderr, flush=True)
+    print(f"Processed a total of {count} messages", file=sys.stderr, flush=True)

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from barnabas.client.addresses import find_listening
 from barnabas.client.errors import ClientError, NotReachableError, PropertyError, SilentBrokerError
 from barnabas.client.java_properties import RENAMED, Role, translate
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+    from confluent_kafka import Consumer, KafkaError, Producer
     from confluent_kafka.admin import AdminClient
 
 REACH_TIMEOUT_S = 3.0
 ANSWER_TIMEOUT_S = 5.0
+
+UNANSWERED = frozenset({"_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_RESOLVE"})
 
 Warn = Callable[[str], None]
 Client = TypeVar("Client")
@@ -38,19 +40,23 @@ class Troubles:
     warn: Warn
     fatal: ClientError | None = None
     """Set when going on cannot help, such as after a wrong password."""
-    told: set[str] = field(default_factory=set)
+    is_down: bool = False
+    is_told: bool = False
 
     def __call__(self, error: KafkaError) -> None:
         name = error.name()
         if name in ("_AUTHENTICATION", "_SSL", "_FATAL") or error.fatal():
             self.fatal = ClientError(f"{self.servers}: {_tidy(error.str())}")
-        elif name == "_ALL_BROKERS_DOWN" and name not in self.told:
-            self.told.add(name)
-            self.warn(f"connection to {self.servers} lost: trying again")
+        elif name == "_ALL_BROKERS_DOWN":
+            self.is_down = True
 
     def check(self) -> None:
+        """Raises what is fatal; warns, once, of what may pass."""
         if self.fatal is not None:
             raise self.fatal
+        if self.is_down and not self.is_told:
+            self.is_told = True
+            self.warn(f"connection to {self.servers} lost: trying again")
 
 
 def open_admin(properties: Mapping[str, str], warn: Warn) -> tuple[AdminClient, Troubles]:
@@ -77,14 +83,31 @@ def open_consumer(
     return _open(Consumer, Role.CONSUMER, properties, defaults, warn)
 
 
-def no_answer(error: KafkaException, servers: str, troubles: Troubles) -> ClientError:
-    """Why a call did not get its answer: the trouble behind it if one is known."""
-    if troubles.fatal is not None:
-        return troubles.fatal
-    kafka_error: KafkaError = error.args[0]
-    if kafka_error.name() in ("_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_RESOLVE"):
-        return SilentBrokerError(servers, ANSWER_TIMEOUT_S)
-    return ClientError(_tidy(kafka_error.str()))
+class _Asking(Protocol):
+    """What every client of the library can do."""
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any: ...
+    def poll(self, timeout: float = -1) -> Any: ...
+
+
+def fetch_metadata(client: _Asking, troubles: Troubles, topic: str | None = None) -> Any:
+    """Brokers, and one topic or all of them; the first call shows whether a broker answers at all.
+
+    `SilentBrokerError` if none does, unless something worse is known to have happened.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        if topic is None:
+            return client.list_topics(timeout=ANSWER_TIMEOUT_S)
+        return client.list_topics(topic, timeout=ANSWER_TIMEOUT_S)
+    except KafkaException as error:
+        client.poll(0)  # what went wrong behind the call is waiting to be told
+        if troubles.fatal is not None:
+            raise troubles.fatal from None
+        if error.args[0].name() in UNANSWERED:
+            raise SilentBrokerError(troubles.servers) from None
+        raise ClientError(_tidy(error.args[0].str())) from None
 
 
 def _open(
@@ -149,4 +172,5 @@ def _bad_property(
 
 def _tidy(text: str) -> str:
     """librdkafka's text without the address and the state that it puts around it."""
+    text = re.sub(r"^\w+://\S+: ", "", text.strip())
     return re.sub(r"\s*\(after \d+ms in state [A-Z_0-9]+(, .*)?\)$", "", text)

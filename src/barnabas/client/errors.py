@@ -31,9 +31,9 @@ class SilentBrokerError(ClientError):
 
     before_any_answer: ClassVar[bool] = True
 
-    def __init__(self, servers: str, timeout_s: float) -> None:
+    def __init__(self, servers: str) -> None:
         super().__init__(
-            f"no answer from {servers} within {timeout_s:g} s: "
+            f"no usable answer from {servers}: "
             "is it a Kafka listener, and does security.protocol fit it?"
         )
 

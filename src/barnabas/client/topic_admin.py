@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from barnabas.client.connect import ANSWER_TIMEOUT_S, Troubles, Warn, no_answer, open_admin
+from barnabas.client.connect import Troubles, Warn, fetch_metadata, open_admin
 from barnabas.client.errors import ClientError, refused
 
 if TYPE_CHECKING:
@@ -79,13 +79,7 @@ class TopicAdmin:
         return set(self._metadata().brokers)
 
     def _metadata(self) -> Any:
-        from confluent_kafka import KafkaException
-
-        try:
-            return self.admin.list_topics(timeout=ANSWER_TIMEOUT_S)
-        except KafkaException as error:
-            self.admin.poll(0)  # what went wrong behind the call is waiting to be told
-            raise no_answer(error, self.troubles.servers, self.troubles) from None
+        return fetch_metadata(self.admin, self.troubles)
 
     def describe(self, names: Sequence[str]) -> list[TopicInfo]:
         """What is known of these topics, in this order; one deleted meanwhile is left out."""
@@ -177,8 +171,9 @@ class TopicAdmin:
         try:
             return future.result()
         except KafkaException as error:
-            self.admin.poll(0)
-            self.troubles.check()
+            self.admin.poll(0)  # what went wrong behind the call is waiting to be told
+            if self.troubles.fatal is not None:
+                raise self.troubles.fatal from None
             raise refused(error.args[0]) from None
 
 

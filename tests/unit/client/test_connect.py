@@ -3,8 +3,15 @@ from __future__ import annotations
 import socket
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
-from barnabas.client.connect import Troubles, no_answer, open_admin, open_consumer, open_producer
+from barnabas.client.connect import (
+    Troubles,
+    fetch_metadata,
+    open_admin,
+    open_consumer,
+    open_producer,
+)
 from barnabas.client.errors import (
     ClientError,
     NotReachableError,
@@ -66,28 +73,55 @@ def test_a_property_of_another_kind_is_an_error_not_a_crash() -> None:
         open_producer({"bootstrap.servers": "h:1", "delivery.report.only.error": "true"}, {}, print)
 
 
-def test_silence_is_told_apart_from_a_known_trouble() -> None:
-    from confluent_kafka import KafkaError, KafkaException
+class FakeClient:
+    """A client whose question fails; `trouble` is what it reports when it is polled."""
 
-    silent = KafkaException(KafkaError(KafkaError._TRANSPORT))
+    def __init__(self, failure: KafkaError, trouble: KafkaError | None, troubles: Troubles) -> None:
+        self.failure = failure
+        self.trouble = trouble
+        self.troubles = troubles
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> object:
+        raise KafkaException(self.failure)
+
+    def poll(self, timeout: float = -1) -> None:
+        if self.trouble is not None:
+            self.troubles(self.trouble)
+
+
+def why(failure: KafkaError, trouble: KafkaError | None = None) -> ClientError:
     troubles = Troubles("h:1", print)
-
-    assert isinstance(no_answer(silent, "h:1", troubles), SilentBrokerError)
-    other = no_answer(KafkaException(KafkaError(KafkaError._CONFLICT, "no")), "h:1", troubles)
-    assert str(other) == "no"
-
-    troubles(KafkaError(KafkaError._AUTHENTICATION, "wrong password (after 5ms in state AUTH_REQ)"))
-    assert str(no_answer(silent, "h:1", troubles)) == "h:1: wrong password"
-    with pytest.raises(ClientError, match="wrong password"):
-        troubles.check()
+    with pytest.raises(ClientError) as caught:
+        fetch_metadata(FakeClient(failure, trouble, troubles), troubles, "t")
+    return caught.value
 
 
-def test_a_lost_connection_is_told_once() -> None:
-    from confluent_kafka import KafkaError
+def test_silence_is_told_apart_from_a_known_trouble() -> None:
+    silence = KafkaError(KafkaError._TRANSPORT)
+    password = KafkaError(
+        KafkaError._AUTHENTICATION,
+        "sasl_plaintext://h:1/bootstrap: wrong password (after 5ms in state AUTH_REQ)",
+    )
 
+    assert isinstance(why(silence), SilentBrokerError)
+    assert isinstance(why(silence, KafkaError(KafkaError._ALL_BROKERS_DOWN)), SilentBrokerError)
+    assert str(why(silence, password)) == "h:1: wrong password"
+    assert str(why(KafkaError(KafkaError._CONFLICT, "no"))) == "no"
+
+
+def test_a_lost_connection_is_told_once_and_only_if_nothing_worse_is_known() -> None:
     warnings: list[str] = []
     troubles = Troubles("h:1", warnings.append)
     for _ in range(3):
         troubles(KafkaError(KafkaError._ALL_BROKERS_DOWN))
-    troubles.check()
+        assert len(warnings) <= 1
+        troubles.check()
     assert warnings == ["connection to h:1 lost: trying again"]
+
+    warnings.clear()
+    troubles = Troubles("h:1", warnings.append)
+    troubles(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+    troubles(KafkaError(KafkaError._AUTHENTICATION, "wrong password"))
+    with pytest.raises(ClientError, match="wrong password"):
+        troubles.check()
+    assert warnings == []
