@@ -109,6 +109,7 @@ class Controller:
 
         If the journal cannot be written, the response says so and nothing has changed.
         """
+        assert decider.can_decide(request), f"no decider for {type(request).__name__}"
         self._enqueue(
             _Work(
                 decide=partial(self._decide, request),
@@ -152,17 +153,22 @@ class Controller:
         if self._looping:
             return  # called from a callback of the loop below, which goes on by itself
         self._looping = True
-        while self._queue and not self._busy:
-            group, self._queue = self._queue, []
-            if self._initial and self._journal.is_empty:
-                group.insert(0, _initial_work(self._initial))
-            decided = self._decide_group(group)
-            self._busy = True
-            if any(entry.decision.records for entry in decided):
-                self._journal.commit(partial(self._committed, decided))
-            else:
-                self._committed(decided, None)
-        self._looping = False
+        try:
+            while self._queue and not self._busy:
+                self._next_group()
+        finally:
+            self._looping = False
+
+    def _next_group(self) -> None:
+        group, self._queue = self._queue, []
+        if self._initial and self._journal.is_empty:
+            group.insert(0, _initial_work(self._initial))
+        decided = self._decide_group(group)
+        self._busy = True
+        if any(entry.decision.records for entry in decided):
+            self._journal.commit(partial(self._committed, decided))
+        else:
+            self._committed(decided, None)
 
     def _decide_group(self, group: list[_Work]) -> list[_Decided]:
         """Decide in order, each on the outcome of those before it, and append their records.

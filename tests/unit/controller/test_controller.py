@@ -21,6 +21,7 @@ from barnabas.controller.journal_files import DirectoryFiles
 from barnabas.controller.sessions import BrokerSessions
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages import metadata_records as mr
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -298,6 +299,20 @@ def test_a_request_from_within_an_answer_waits_for_its_turn(scene: Scene) -> Non
     assert list(scene.image.topics) == []
 
 
+def test_requests_from_within_answers_may_go_on_for_ever(scene: Scene) -> None:
+    left = 2_000
+
+    def again(response: Message) -> None:
+        nonlocal left
+        left -= 1
+        if left:
+            scene.controller.submit(delete("nope"), again)
+
+    scene.controller.submit(delete("nope"), again)
+
+    assert left == 0
+
+
 def test_a_request_from_within_an_answer_sees_the_whole_group(slow: Scene) -> None:
     seen: list[Any] = []
     slow.submit(create("a"))
@@ -374,28 +389,30 @@ def test_a_fault_in_a_decider_is_answered_and_stays_alone(
     slow: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     real = decider.decide
+    tried: list[Message] = []
 
     def faulty(image: ClusterImage, request: Any, now_ms: int, env: Environment) -> Decision:
         decision = real(image, request, now_ms, env)
         match request.topics[0].name:
             case "crash":
                 raise ZeroDivisionError
-            case "nonsense":  # records that cannot be replayed: the topic twice
+            case "nonsense" if not tried:  # records that cannot be replayed: the topic twice
+                tried.append(request)
                 return Decision(records=decision.records * 2, response=decision.response)
         return decision
 
     monkeypatch.setattr(decider, "decide", faulty)
     slow.submit(create("a"))
-    names = ("b", "crash", "nonsense", "c")
+    names = ("b", "crash", "nonsense", "c", "nonsense")
     with caplog.at_level(logging.ERROR):
         group = [slow.submit(create(name)) for name in names]
         slow.journal.finish()
     slow.journal.finish()
 
     codes = [answers[0].topics[0].error_code for answers in group]
-    assert codes == [0, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR, 0]
-    assert list(slow.image.topics) == ["a", "b", "c"]
-    assert [len(run.records) for run in slow.journal.runs[-3:]] == [2, 2, 2]
+    assert codes == [0, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR, 0, 0]
+    assert list(slow.image.topics) == ["a", "b", "c", "nonsense"]
+    assert [len(run.records) for run in slow.journal.runs[-4:]] == [2, 2, 2, 2]
     assert caplog.text.count("a request could not be decided") == 2
 
 
@@ -472,6 +489,13 @@ def test_a_stale_heartbeat_does_not_keep_a_broker_alive(scene: Scene) -> None:
     scene.controller.tick()
 
     assert scene.image.brokers[2].fenced
+
+
+def test_a_request_that_is_not_for_the_controller_is_the_callers_mistake(scene: Scene) -> None:
+    with pytest.raises(AssertionError, match="no decider for ApiVersionsRequest"):
+        scene.submit(ApiVersionsRequest())
+
+    assert scene.submit(create("t"))[0].topics[0].error_code == 0
 
 
 def test_closing_lets_go_of_the_journal(slow: Scene) -> None:

@@ -37,6 +37,11 @@ _DECIDERS: dict[int, _Decider] = {
 """By API key."""
 
 
+def can_decide(request: Message) -> bool:
+    """Whether the request is one for the controller."""
+    return request.api_key in _DECIDERS
+
+
 def decide(image: ClusterImage, request: Message, now_ms: int, env: Environment) -> Decision:
     """What is to be done about `request`, given what is committed.  Changes nothing."""
     decider = _DECIDERS[request.api_key]

@@ -41,6 +41,17 @@ def test_leaders_and_replicas_are_spread_evenly(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_racks_take_turns_to_lead(seed: int) -> None:
+    racks = {i: "abc"[i % 3] for i in range(6)}
+    placer = Placer([broker(i, rack) for i, rack in racks.items()], Random(seed))
+
+    leaders = [placer.place(2)[0] for _ in range(60)]
+
+    assert set(Counter(racks[i] for i in leaders).values()) == {20}
+    assert set(Counter(leaders).values()) == {10}
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_replicas_are_on_different_racks_as_long_as_there_are_racks(seed: int) -> None:
     racks = {i: "abc"[i % 3] for i in range(9)}
     placer = Placer([broker(i, rack) for i, rack in racks.items()], Random(seed))
