@@ -102,7 +102,10 @@ frames_strategy = st.lists(
 )
 
 
-@given(frames=frames_strategy, sizes=st.lists(st.integers(1, 200_000) | st.integers(1, 9), min_size=1))
+@given(
+    frames=frames_strategy,
+    sizes=st.lists(st.integers(1, 200_000) | st.integers(1, 9), min_size=1),
+)
 def test_any_chunking_gives_the_same_frames(frames: list[bytes], sizes: list[int]) -> None:
     if min(sizes) < 10:
         frames = [frame[:40] for frame in frames]

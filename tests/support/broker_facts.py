@@ -7,8 +7,9 @@ import socket
 import struct
 from pathlib import Path
 
-from barnabas.protocol.apis import ApiKey, api
 from confluent_kafka.admin import AdminClient, NewTopic
+
+from barnabas.protocol.apis import ApiKey, api
 
 
 def create_topics(bootstrap: str, *names: str, partitions: int = 1, **config: str) -> None:

@@ -1,4 +1,4 @@
-"""From a decoded frame to a handler and back: one table of handlers, which ApiVersions also answers.
+"""From a decoded frame to a handler and back: one table of handlers, also for ApiVersions.
 
 A handler is a plain function in `broker/handlers/kNN_name.py`, registered with its version range:
 

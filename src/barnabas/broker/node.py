@@ -34,6 +34,7 @@ from barnabas.controller.journal_files import DirectoryFiles
 from barnabas.controller.sessions import BrokerSessions
 from barnabas.replication.fetch_session import FetchSessions
 from barnabas.replication.replicas import ReplicaManager
+from barnabas.storage.cleaner import Cleaner, CleanerSettings
 from barnabas.storage.config import LogConfig
 from barnabas.storage.directory import read_meta
 from barnabas.storage.fs import FilePool
@@ -107,6 +108,16 @@ class Node:
         self.config = self._effective_config()
         self.logs.load(self.clock.now_ms(), self._log_config)
         self.logs.on_directory_failed = lambda _: self._directory_failed()
+        self._cleaner = Cleaner(
+            pool,
+            ThreadWorkers(self._loop.call_soon_threadsafe, threads=1),
+            settings=CleanerSettings.of(config),
+            clock=self.clock,
+            on_failure=lambda log, failure: self.logs.fail_directory(
+                self.logs.directory_of(log), failure
+            ),
+        )
+        self.logs.on_log_gone = self._cleaner.forget
         self._build_broker(cluster_id)
         self.epoch = await register(self.broker, SUPPORTED)
         self.logs.move_aside_unknown(self._is_known)
@@ -160,6 +171,7 @@ class Node:
         if changes.configs & own:
             self.config = self.broker.config = self._effective_config()
             self._server.configure(self.config)
+            self._cleaner.settings = CleanerSettings.of(self.config)
             for topic in image.topics:
                 self.broker.replicas.reconfigure(topic)
         self.broker.replicas.apply(image, changes)
@@ -190,7 +202,9 @@ class Node:
     def _tick(self) -> None:
         """About once a second: retention, checkpoints, flushes, idle connections."""
         self._ticker = self._loop.call_later(TICK_S, self._tick)
-        self.logs.tick(self.clock.now_ms())
+        now_ms = self.clock.now_ms()
+        self.logs.tick(now_ms)
+        self._cleaner.tick(self.logs.logs.values(), now_ms)
         self.controller.tick()
         self._server.close_idle(self._turn.now)
         self._turn.schedule()
@@ -209,6 +223,7 @@ class Node:
         self._turn.stop()
         await asyncio.sleep(0)  # one turn, in which the transports close their sockets
         self.controller.close()
+        self._cleaner.close()
         self.logs.close(broker_epoch=self.epoch)
         logger.info("stopped: broker %d", self.config.node_id)
 

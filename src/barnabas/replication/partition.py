@@ -1,7 +1,7 @@
 """One partition as this broker sees it: who leads, what is replicated, who waits.
 
-Loop thread only.  Appends are queued by the log and become visible (high watermark, waiting fetches)
-in `written`, which the replica manager calls after the log's bytes have reached the page cache.
+Loop thread only.  Appends are queued by the log; they become visible (high watermark, waiting
+fetches) when the replica manager has written the log's bytes to the page cache.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Partition:
 
     def leader_log(self, current_leader_epoch: int = -1) -> Log:
         """The log, if this broker leads the partition in the epoch the client believes in."""
-        if current_leader_epoch != -1 and current_leader_epoch != self.leader_epoch:
+        if current_leader_epoch not in {-1, self.leader_epoch}:
             if current_leader_epoch < self.leader_epoch:
                 raise FencedLeaderEpoch
             raise UnknownLeaderEpoch

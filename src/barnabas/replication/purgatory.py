@@ -1,7 +1,7 @@
 """Where requests wait: fetches for enough bytes, produces for their replicas.
 
-Pure: time is an argument, nothing here sleeps.  The owner calls `touched` when a partition moved and
-`expire` when `next_deadline` has passed.
+Pure: time is an argument, nothing here sleeps.  The owner calls `touched` when a partition moved
+and `expire` when `next_deadline` has passed.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class ReplicaManager:
         try:
             partition.log = self._logs.open(topic, index, topic_id, config)
         except StorageFailed as error:
-            logger.error("%s-%d is offline: %s", topic, index, error)
+            logger.warning("%s-%d is offline: %s", topic, index, error)
             partition.error = error
         self._by_name[topic, index] = partition
         self._by_id[topic_id, index] = partition
@@ -207,7 +207,7 @@ class ReplicaManager:
                 raise partition.error or StorageFailed
             log.write_pending()
         except StorageFailed as failure:
-            logger.error("%s-%d: %s", partition.topic, partition.index, failure)
+            logger.warning("%s-%d: %s", partition.topic, partition.index, failure)
             partition.write_failure = failure
             _refuse(partition.unconfirmed)
         partition.unconfirmed.clear()

@@ -12,7 +12,7 @@ from barnabas.base.errors import StorageFailed
 from barnabas.base.ids import NO_ID
 from barnabas.storage import checkpoint
 from barnabas.storage.directory import DirectoryRefused, LogDirectory
-from barnabas.storage.fs import FilePool
+from barnabas.storage.fs import FilePool, is_disk_full
 from barnabas.storage.housekeeping import Housekeeping
 from barnabas.storage.index import IndexCache
 from barnabas.storage.partition_metadata import read_topic_id, write_topic_id
@@ -84,6 +84,8 @@ class LogManager:
         ]
         self.logs: dict[tuple[str, int], Log] = {}
         self.on_directory_failed: Callable[[LogDirectory], None] = lambda directory: None
+        self.on_log_gone: Callable[[Log], None] = lambda log: None
+        """Told of each log that was deleted or moved aside."""
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._now_ms = 0
@@ -177,7 +179,7 @@ class LogManager:
 
     def directory_of(self, log: Log) -> LogDirectory:
         parent = log.directory.rpartition("/")[0]
-        return next(each for each in self.directories if each.path.rstrip("/") == parent)
+        return next(each for each in self.directories if each.path == parent)
 
     def open(self, topic: str, partition: int, topic_id: bytes, config: LogConfig) -> Log:
         """The log of a partition that the metadata gives to this broker; made if there is none.
@@ -245,14 +247,20 @@ class LogManager:
         directory = self.directory_of(log)
         ending = f"-{log.partition}.{uuid4().hex}{suffix}"
         name = log.topic[: _LONGEST_NAME - len(ending)] + ending
-        path = f"{directory.path.rstrip('/')}/{name}"
+        path = f"{directory.path}/{name}"
         self.pool.rename(log.directory, path)
         log.moved_to(path)
         del self.logs[log.topic, log.partition]
         del directory.logs[log.topic, log.partition]
+        self.on_log_gone(log)
         return path
 
     # Failure and time.
+
+    def write_failed(self, log: Log, failure: StorageFailed) -> None:
+        """A write to `log` failed.  A full disk may pass; otherwise its directory is given up."""
+        if not is_disk_full(failure) and self.logs.get((log.topic, log.partition)) is log:
+            self.fail_directory(self.directory_of(log), failure)
 
     def fail_directory(self, directory: LogDirectory, failure: StorageFailed) -> None:
         """The disk refused: no log of the directory can be used any more."""

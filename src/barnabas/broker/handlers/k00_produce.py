@@ -67,7 +67,15 @@ def produce(
             answers.partition_responses.append(outcome.answer)
             outcomes.append(outcome)
             try:
-                _append(broker, ctx, request.acks, topic.name, data.records, outcome, now_ms)
+                _append(
+                    broker,
+                    topic.name,
+                    data.records,
+                    outcome,
+                    acks=request.acks,
+                    now_ms=now_ms,
+                    zstd_allowed=ctx.api_version >= ZSTD_SINCE,
+                )
             except Exception as error:
                 _fail(outcome.answer, error)
     if request.acks == 0:
@@ -78,29 +86,31 @@ def produce(
         return None
     later = Later()
     broker.replicas.after_write(
-        lambda: _written(broker, later, response, outcomes, request.acks, request.timeout_ms)
+        lambda: _written(broker, later, response, outcomes, request=request)
     )
     return later
 
 
 def _append(
     broker: Broker,
-    ctx: RequestContext,
-    acks: int,
     topic: str,
-    records: memoryview | None,
+    records: memoryview | bytes | None,
     outcome: _Outcome,
+    *,
+    acks: int,
     now_ms: int,
+    zstd_allowed: bool,
 ) -> None:
     partition = broker.replicas.get(topic, outcome.answer.index)
     if not records:
         raise InvalidRequest("a produce request without records")
+    assert isinstance(records, memoryview), "decoded in place"
     appended = broker.replicas.append(
         partition,
         records,
         acks=acks,
         now_ms=now_ms,
-        zstd_allowed=ctx.api_version >= ZSTD_SINCE,
+        zstd_allowed=zstd_allowed,
     )
     outcome.partition = partition
     outcome.last_offset = appended.last_offset
@@ -130,8 +140,8 @@ def _written(
     later: Later,
     response: ProduceResponse,
     outcomes: list[_Outcome],
-    acks: int,
-    timeout_ms: int,
+    *,
+    request: ProduceRequest,
 ) -> None:
     """The turn's bytes are written, or not: answer, or wait for the replicas."""
     for outcome in outcomes:
@@ -140,7 +150,7 @@ def _written(
             outcome.partition = None
             _fail(outcome.answer, partition.write_failure)
     waiting = [o for o in outcomes if o.partition is not None and not _replicated(o)]
-    if acks != -1 or not waiting:
+    if request.acks != -1 or not waiting:
         later.resolve(response)
         return
 
@@ -154,7 +164,7 @@ def _written(
         later.resolve(response)
         return True
 
-    deadline = broker.clock.monotonic() + timeout_ms / 1000
+    deadline = broker.clock.monotonic() + request.timeout_ms / 1000
     parked = Parked(attempt, [o.partition for o in waiting if o.partition], deadline)
     broker.replicas.produces.park(parked)
     later.on_abandon = lambda: broker.replicas.produces.forget(parked)

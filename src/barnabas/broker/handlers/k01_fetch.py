@@ -1,11 +1,11 @@
 """Fetch: a slice of each partition's log, sent from the page cache.
 
 Waits until `min_bytes` are there or `max_wait_ms` is over.  Partitions are read in the session's
-order until `max_bytes` is used up; the first batch found is sent whole even if it is larger, so that
-a reader always gets on.
+order until `max_bytes` is used up; the first batch found is sent whole even if it is larger, so
+that a reader always gets on.
 
-v4: isolation level.  v7: sessions (KIP-227).  v9: leader epochs (KIP-320).  v12: flexible, diverging
-epochs (KIP-595).  v13: topic ids.  v15: replica state (KIP-903).
+v4: isolation level.  v7: sessions (KIP-227).  v9: leader epochs (KIP-320).  v12: flexible,
+diverging epochs (KIP-595).  v13: topic ids.  v15: replica state (KIP-903).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ApiError, ErrorCode, UnknownTopicId, code_for
+from barnabas.base.errors import ApiError, code_for
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.fetch import (
@@ -122,7 +122,7 @@ class _Reading:
                 if not isinstance(error, ApiError):
                     logger.exception("fetch failed")
                 data.error_code = int(code_for(error))
-                data.high_watermark = -1
+                data.high_watermark = data.last_stable_offset = data.log_start_offset = -1
                 data.records = b""
                 urgent = True
                 continue
@@ -199,6 +199,3 @@ class _Reading:
                 response.responses.append(entry)
             entry.partitions.append(data)
         return response
-
-
-__all__ = ["ErrorCode", "UnknownTopicId", "fetch"]

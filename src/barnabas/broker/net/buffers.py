@@ -1,7 +1,7 @@
 """Memory that sockets receive into.
 
 All connections share one large buffer: bytes are parsed where they arrived, and record batches are
-written to disk from there without a copy.  Only an incomplete frame is moved to a buffer of its own.
+written to disk from there without a copy.  Only an incomplete frame moves to a buffer of its own.
 Loop thread only.
 """
 

@@ -102,7 +102,7 @@ class Connection(asyncio.BufferedProtocol):
         self.drain()
         return False
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # type: ignore[override]
+    def get_buffer(self, sizehint: int) -> memoryview:
         if self._frame is not None:
             return self._frame.target()
         target = self.turn.buffer.target()
@@ -141,7 +141,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- in
 
     def _feed(self, data: bytearray, view: memoryview, pos: int, end: int) -> int:
-        """Handle the complete frames in `data[pos:end]`; return where the first other one starts."""
+        """Handle the complete frames in `data[pos:end]`; return where the first other starts."""
         frame_bytes_max = self.server.request_bytes_max
         parts_max = self.server.queued_parts_max
         handle = self.requests.handle
@@ -149,7 +149,9 @@ class Connection(asyncio.BufferedProtocol):
             while end - pos >= 4:
                 size = INT32.unpack_from(data, pos)[0]
                 if not FRAME_BYTES_MIN <= size <= frame_bytes_max:
-                    raise DecodeError(f"a request of {size} bytes; at most {frame_bytes_max} are read")
+                    raise DecodeError(
+                        f"a request of {size} bytes; at most {frame_bytes_max} are read"
+                    )
                 stop = pos + 4 + size
                 if stop > end:
                     break
@@ -230,10 +232,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         out = self.out
         try:
-            if self.listener.uses_sendfile:
-                done = self._send_direct(out)
-            else:
-                done = self._send_copied(out)
+            direct = self.listener.uses_sendfile
+            done = self._send_direct(out) if direct else self._send_copied(out)
         except OSError as error:
             logger.debug("closing %s: %s", self, error)
             self.close(now=True)
@@ -314,7 +314,7 @@ class Connection(asyncio.BufferedProtocol):
         return done
 
     def close(self, *, now: bool = False) -> None:
-        """End this connection; what was already handed to the transport still leaves unless `now`."""
+        """End this connection; what the transport was already given still leaves, unless `now`."""
         if not self.closed:
             self.closed = True
             if now:
@@ -323,5 +323,5 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.close()
 
     def __str__(self) -> str:
-        name = f" ({ascii(self.client_id)})" if self.client_id else ""
+        name = f" ({self.client_id!a})" if self.client_id else ""
         return f"connection from {self.peer_host}{name} on {self.listener.name}"

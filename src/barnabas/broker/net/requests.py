@@ -108,7 +108,7 @@ class Requests:
         """An answer that carries the error, for the APIs that have a place for it."""
         code = code_for(error)
         if not isinstance(error, ApiError):
-            logger.exception("%s from %s failed", described.name, ctx.peer_host)
+            logger.error("%s from %s failed", described.name, ctx.peer_host, exc_info=error)
         response: Any = described.response()
         if not hasattr(response, "error_code"):
             raise error

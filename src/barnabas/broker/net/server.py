@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from barnabas.broker.net.connection import Connection
@@ -101,7 +102,7 @@ class Server:
             connection.close()
 
 
-def _host_limits(items: list[str]) -> dict[str, int]:
+def _host_limits(items: Iterable[str]) -> dict[str, int]:
     """`host:count` pairs of `max.connections.per.ip.overrides`."""
     limits = {}
     for item in items:
