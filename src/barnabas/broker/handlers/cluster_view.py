@@ -18,15 +18,20 @@ if TYPE_CHECKING:
 NO_NODE = -1
 
 
-def reachable_brokers(image: ClusterImage, listener: str) -> list[tuple[BrokerImage, Endpoint]]:
-    """Brokers that are not fenced and have that listener, by id."""
+def known_brokers(image: ClusterImage, listener: str) -> list[tuple[BrokerImage, Endpoint]]:
+    """Brokers that have that listener, by id; some may be fenced."""
     found = []
     for broker_id in sorted(image.brokers):
         broker = image.brokers[broker_id]
         endpoint = broker.endpoint(listener)
-        if endpoint is not None and not broker.fenced:
+        if endpoint is not None:
             found.append((broker, endpoint))
     return found
+
+
+def reachable_brokers(image: ClusterImage, listener: str) -> list[tuple[BrokerImage, Endpoint]]:
+    """Brokers that are not fenced and have that listener, by id."""
+    return [found for found in known_brokers(image, listener) if not found[0].fenced]
 
 
 def controller_id(image: ClusterImage, node_id: int) -> int:

@@ -6,6 +6,8 @@ answer then waits for it, so that a client need not ask twice.
 v0: an empty list of topics means all.  v1: null means all, an empty list none.  v4: the client says
 whether it wants topics created.  v6: LISTENER_NOT_FOUND.  v7: leader epochs.  v8: authorized
 operations (of the cluster until v10).  v9: flexible.  v10: topic ids in answers, v12: in requests.
+v13: an error of the whole answer, by which a broker can send a client back to its bootstrap servers
+(KIP-1102); this one never needs to.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ LISTENER_ERRORS_SINCE = 6
 TOPIC_IDS_SINCE = 12
 
 
-@handles(ApiKey.METADATA, versions=(0, 12))
+@handles(ApiKey.METADATA, versions=(0, 13))
 def metadata(
     broker: Broker, ctx: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Later:

@@ -25,7 +25,7 @@ from barnabas.protocol.messages.metadata import (
 from barnabas.protocol.messages.metadata_records import FenceBrokerRecord, UnregisterBrokerRecord
 
 CLUSTER_ID = "cluster-of-the-test-00"
-LATEST = 12
+LATEST = 13
 OWN = MetadataResponseBroker(node_id=1, host="broker-1", port=9092)
 
 

@@ -13,7 +13,7 @@ from barnabas.protocol.messages.describe_cluster import (
 )
 
 
-@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("version", [0, 1, 2])
 def test_the_whole_answer(world: Any, version: int) -> None:
     world.register(2, rack="r2")
     world.register(3, fenced=True)
@@ -28,6 +28,16 @@ def test_the_whole_answer(world: Any, version: int) -> None:
         ],
         cluster_authorized_operations=8096,
     )
+
+
+def test_fenced_brokers_are_told_of_to_those_who_ask(world: Any) -> None:
+    world.register(2, fenced=True)
+    world.register(3, fenced=True, listeners=("INTERNAL",))
+    request = DescribeClusterRequest(include_fenced_brokers=True)
+
+    answer = world.call(describe_cluster, request, 2)
+
+    assert [(node.broker_id, node.is_fenced) for node in answer.brokers] == [(1, False), (2, True)]
 
 
 def test_operations_are_only_told_when_asked(world: Any) -> None:
