@@ -172,6 +172,7 @@ TestLogAgainstList.settings = settings(max_examples=60, stateful_step_count=25, 
 entries = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 5000)), max_size=60)
 
 
+@settings(deadline=None)
 @given(deltas=entries, wanted=st.integers(0, 4000))
 def test_the_floor_of_an_index_is_what_a_linear_search_finds(
     deltas: list[tuple[int, int]], wanted: int
@@ -190,6 +191,7 @@ def test_the_floor_of_an_index_is_what_a_linear_search_finds(
     assert again.floor(wanted) == expected
 
 
+@settings(deadline=None)
 @given(stamps=st.lists(st.integers(0, 100), max_size=60), wanted=st.integers(0, 110))
 def test_the_floor_of_a_time_index_is_what_a_linear_search_finds(
     stamps: list[int], wanted: int
@@ -205,6 +207,7 @@ def test_the_floor_of_a_time_index_is_what_a_linear_search_finds(
     assert index.floor(wanted) == expected
 
 
+@settings(deadline=None)
 @given(data=st.binary(max_size=200), size=st.integers(0, 2**31 - 1))
 def test_any_bytes_can_be_read_as_an_index(data: bytes, size: int) -> None:
     index = OffsetIndex.decode(data, size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.storage import producer_snapshot
@@ -44,6 +44,7 @@ def facts(states: ProducerStates) -> object:
     )
 
 
+@settings(deadline=None)
 @given(before=changes, after=changes, watermark=st.integers(0, 60))
 def test_taking_back_leaves_exactly_what_was_committed(
     before: list[tuple[str, int, int, int]],
@@ -60,6 +61,7 @@ def test_taking_back_leaves_exactly_what_was_committed(
     assert facts(states) == expected
 
 
+@settings(deadline=None)
 @given(script=changes)
 def test_the_first_unstable_offset_is_the_oldest_undecided_one(
     script: list[tuple[str, int, int, int]],
@@ -74,6 +76,7 @@ def test_the_first_unstable_offset_is_the_oldest_undecided_one(
     assert states.first_unstable_offset == min(starts, default=-1)
 
 
+@settings(deadline=None)
 @given(script=changes)
 def test_a_snapshot_keeps_all_but_the_older_batches(
     script: list[tuple[str, int, int, int]],
@@ -94,6 +97,7 @@ def test_a_snapshot_keeps_all_but_the_older_batches(
     assert loaded.open == states.open
 
 
+@settings(deadline=None)
 @given(data=st.binary(max_size=200))
 def test_any_bytes_can_be_read_as_a_snapshot(data: bytes) -> None:
     assert producer_snapshot.decode(data) is None

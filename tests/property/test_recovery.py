@@ -27,6 +27,7 @@ def remove(place: Place) -> None:
     shutil.rmtree(place.directory.parent)
 
 
+@settings(deadline=None)
 @given(values=values, data=st.data())
 def test_recovery_keeps_exactly_the_batches_before_a_tear(
     values: list[bytes], data: st.DataObject
@@ -49,6 +50,7 @@ def test_recovery_keeps_exactly_the_batches_before_a_tear(
     remove(place)
 
 
+@settings(deadline=None)
 @given(values=values, data=st.data())
 def test_recovery_keeps_the_batches_before_a_flipped_bit(
     values: list[bytes], data: st.DataObject
@@ -72,6 +74,7 @@ def test_recovery_keeps_the_batches_before_a_flipped_bit(
     remove(place)
 
 
+@settings(deadline=None)
 @given(garbage=st.binary(max_size=300), values=values)
 def test_garbage_at_the_end_never_harms_what_is_before(garbage: bytes, values: list[bytes]) -> None:
     place = fresh()
@@ -153,7 +156,7 @@ def facts(log: Log, *, window: bool) -> object:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(script=steps, segment_bytes=st.sampled_from([400, 1000, 1 << 20]))
 def test_whatever_way_a_log_is_opened_it_is_the_same(
     script: list[tuple[str, int, int]], segment_bytes: int

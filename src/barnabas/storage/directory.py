@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,7 @@ class LogDirectory:
     """A log directory of this broker.  Loop thread only."""
 
     def __init__(self, pool: FilePool, path: str) -> None:
-        self.path = path
+        self.path = os.path.abspath(path)
         self.logs: dict[Partition, Log] = {}
         self.failure: StorageFailed | None = None
         """Why nothing in it can be used."""
@@ -149,6 +150,9 @@ class LogDirectory:
     def write_checkpoint(self, name: str, offsets: dict[Partition, int]) -> None:
         """Durable when it returns.  May run on a worker, one write of a file at a time."""
         checkpoint.write_offsets(self._pool, f"{self.path}/{name}", offsets)
+
+    def checkpoint_written(self, name: str, offsets: dict[Partition, int]) -> None:
+        """The file says this now."""
         self._written[name] = offsets
 
     def recovery_points(self) -> dict[Partition, int]:

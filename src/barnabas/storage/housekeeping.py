@@ -71,7 +71,7 @@ class Housekeeping:
             self._manager.fail_directory(directory, failure)
 
     def _expire(self, log: Log, now_ms: int) -> None:
-        log.write_pending()
+        log.write_now()
         log.producers.expire(now_ms, self._manager.settings.producer_expiration_ms)
 
     def _look_after(self, log: Log, now_ms: int) -> None:
@@ -135,6 +135,8 @@ class Housekeeping:
             self._writing.discard(key)
             if error is not None:
                 self._report(directory, error)
+            else:
+                directory.checkpoint_written(name, offsets)
 
         self._manager.workers.submit(lambda: directory.write_checkpoint(name, offsets), done)
 

@@ -268,6 +268,20 @@ class Log(LogState):
         if self.end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
 
+    def write_now(self) -> None:
+        """Write what is queued before its turn.
+
+        If that fails, whoever queued it must learn of it too: `write_pending` says it again, and
+        until then nothing more is queued.
+        """
+        had_pending = bool(self._pending)
+        try:
+            self.write_pending()
+        except StorageFailed as failure:
+            if had_pending:
+                self._failure = failure
+            raise
+
     def _take_back(self, segment: Segment) -> None:
         """Be as if what is queued had never come."""
         segment.go_back_to(self._mark)
@@ -319,13 +333,7 @@ class Log(LogState):
 
     def roll(self, now_ms: int, base_offset: int | None = None) -> None:
         """Close the active segment and begin another; nothing happens if it would be the same."""
-        had_pending = bool(self._pending)
-        try:
-            self.write_pending()
-        except StorageFailed as failure:
-            if had_pending:
-                self._failure = failure  # whoever queued those batches must learn of it too
-            raise
+        self.write_now()
         base = self.end_offset if base_offset is None else base_offset
         active = self.segments.active
         if base == active.base_offset:
@@ -355,7 +363,7 @@ class Log(LogState):
 
     def flush(self) -> None:
         """Return when everything appended so far is on the disk."""
-        self.write_pending()
+        self.write_now()
         job = self.flush_job()
         if job is not None:
             job.run()

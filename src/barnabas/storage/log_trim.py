@@ -102,7 +102,7 @@ def delete_records_before(log: Log, offset: int) -> int:
 
 
 def enforce_retention(log: Log, now_ms: int) -> int:
-    log.write_pending()
+    log.write_now()
     dropped = _retain(log, _is_before_start(log), now_ms)
     if log.config.is_deleted:
         dropped += _retain(log, _is_too_much(log), now_ms)

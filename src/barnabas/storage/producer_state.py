@@ -308,7 +308,7 @@ class ProducerStates:
 
     def load(self, entries: list[ProducerEntry], end_offset: int) -> None:
         """Start from a snapshot that includes everything below `end_offset`."""
-        assert not self._undo, "appends are queued"
+        self._undo.clear()
         self.entries = {entry.producer_id: entry for entry in entries}
         self._unreplicated.clear()
         self.end_offset = end_offset

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from barnabas.base.errors import CorruptMessage
 from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, crc_is_valid, read_header
 from barnabas.storage import producer_snapshot, txn_index
 from barnabas.storage.epochs import EpochCache
@@ -35,6 +36,9 @@ from barnabas.storage.segment_files import (
 from barnabas.storage.segments import Segments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from barnabas.records.batch import BatchHeader
     from barnabas.storage.config import LogConfig
     from barnabas.storage.fs import FilePool
     from barnabas.storage.index import IndexCache
@@ -70,19 +74,12 @@ def open_log(
     snapshots = _find_snapshots(pool, directory, names, segments)
     epochs = _load_epochs(pool, directory, names, segments)
     producers = ProducerStates()
-    damaged = _first_damaged(pool, segments)
-    end = _trusted_end(pool, segments) if is_clean and damaged is None else None
     if is_new:
-        end = start_offset
+        end = recovery_point = start_offset
         producers.load([], end)
-    elif end is None:
-        recovery_point = min(recovery_point, segments.active.base_offset)
-        if damaged is not None:
-            recovery_point = min(recovery_point, damaged)
-        end = _recover(pool, segments, snapshots, epochs, producers, recovery_point=recovery_point)
     else:
-        recovery_point = end
-        rebuild_producers(producers, pool, segments, snapshots, end_offset=end)
+        found = _Found(pool, segments, snapshots, epochs, producers)
+        end, recovery_point = found.load(is_clean=is_clean, recovery_point=recovery_point)
     producers.expire(now_ms, producer_expiration_ms)
     start_offset = max(start_offset, segments.first.base_offset)
     epochs.cut_end(end)
@@ -192,35 +189,158 @@ def _load_epochs(pool: FilePool, directory: str, names: set[str], segments: Segm
     return epochs
 
 
-def _trusted_end(pool: FilePool, segments: Segments) -> int | None:
-    """The end of a log that was closed cleanly; None if it does not look like that."""
-    segment = segments.active
-    tail = pool.read_tail(segment.path(INDEX), OFFSET_ENTRY_BYTES, OFFSET_ENTRY_BYTES)
-    position = int.from_bytes(tail[4:8], "big") if tail else 0
-    if position >= segment.size_bytes:
-        position = 0
-    end, stop = segment.base_offset, 0
-    for at, header in segment.headers(position):
-        end, stop = header.next_offset, at + header.size_bytes
-    if stop != segment.size_bytes:
-        _logger.warning("%s was not closed cleanly.", segment.file.path)
+class _Found:
+    """What is on the disk of a log that is being opened."""
+
+    def __init__(
+        self,
+        pool: FilePool,
+        segments: Segments,
+        snapshots: list[int],
+        epochs: EpochCache,
+        producers: ProducerStates,
+    ) -> None:
+        self.pool = pool
+        self.segments = segments
+        self.snapshots = snapshots
+        self.epochs = epochs
+        self.producers = producers
+
+    def load(self, *, is_clean: bool, recovery_point: int) -> tuple[int, int]:
+        """(end of the log, recovery point), with all else brought to that end."""
+        damaged = self._first_damaged()
+        try:
+            if is_clean and damaged is None:
+                end = self._trusted_end()
+                if end is not None:
+                    self._rebuild_producers(end)
+                    return end, end
+            recovery_point = min(recovery_point, self.segments.active.base_offset)
+            if damaged is not None:
+                recovery_point = min(recovery_point, damaged)
+            end = self._recover(recovery_point)
+        except CorruptMessage as error:
+            _logger.warning("%s Everything is checked again.", error)
+            recovery_point = self.segments.first.base_offset
+            end = self._recover(recovery_point)
+        return end, min(recovery_point, end)
+
+    def _rebuild_producers(self, end_offset: int) -> None:
+        rebuild_producers(
+            self.producers, self.pool, self.segments, self.snapshots, end_offset=end_offset
+        )
+
+    def _trusted_end(self) -> int | None:
+        """The end of a log that was closed cleanly; None if it does not look like that."""
+        segment = self.segments.active
+        tail = self.pool.read_tail(segment.path(INDEX), OFFSET_ENTRY_BYTES, OFFSET_ENTRY_BYTES)
+        position = int.from_bytes(tail[4:8], "big") if tail else 0
+        if position >= segment.size_bytes:
+            position = 0
+        end, stop = segment.base_offset, 0
+        for at, header in segment.headers(position):
+            end, stop = header.next_offset, at + header.size_bytes
+        if stop != segment.size_bytes:
+            _logger.warning("%s was not closed cleanly.", segment.file.path)
+            return None
+        return end
+
+    def _first_damaged(self) -> int | None:
+        """The first segment whose aborted transactions cannot be read: only recovery finds them.
+
+        An index that is damaged is made again when it is needed.
+        """
+        for segment in self.segments:
+            if segment.has_aborted_file:
+                data = self.pool.read_bytes(segment.path(TXN_INDEX)) or b""
+                found = txn_index.decode(data, segment.base_offset)
+                if not found or len(found) * txn_index.ENTRY_BYTES != len(data):
+                    _logger.warning("%s is damaged.", segment.path(TXN_INDEX))
+                    return segment.base_offset
         return None
-    return end
+
+    def _recover(self, recovery_point: int) -> int:
+        """Check everything from the recovery point on; the offset where the log ends."""
+        segments = self.segments
+        suspects = segments.from_offset(recovery_point)
+        end = suspects[0].base_offset
+        self._rebuild_producers(end)
+        for number, segment in enumerate(suspects):
+            good, end = self._recover_segment(segment, end)
+            lost = segment.file.size - good
+            if lost:
+                _logger.warning(
+                    "%s: %d bytes after the last whole batch were cut.", segment.file.path, lost
+                )
+                segment.file.truncate(good)
+                self._remove(suspects[number + 1 :])
+                break
+        for segment in segments.from_offset(suspects[0].base_offset):
+            if segment.is_closed:
+                segment.close_indexes()
+            else:
+                segment.save_aborted()
+        for offset in [each for each in self.snapshots if each > end]:
+            self.pool.remove(segment_path(segments.first.directory, offset, SNAPSHOT))
+            self.snapshots.remove(offset)
+        self.producers.commit(end)
+        return end
+
+    def _remove(self, doomed: list[Segment]) -> None:
+        if doomed:
+            self.segments.remove(doomed)
+        for segment in doomed:
+            _logger.warning("%s came after damaged batches: removed.", segment.file.path)
+            segment.close()
+            for path in segment.all_paths():
+                self.pool.remove(path)
+
+    def _recover_segment(self, segment: Segment, expected: int) -> tuple[int, int]:
+        """Check each batch and note it; (bytes that are good, offset after the last good one)."""
+        segment.start_over()
+        position = 0
+        expected = max(expected, segment.base_offset)
+        for batch, header in _sound_batches(segment, expected):
+            if header.leader_epoch > self.epochs.latest:
+                self.epochs.assign(header.leader_epoch, header.base_offset)
+            if header.producer_id >= 0:
+                apply_batch(self.producers, header, batch, segment)
+            segment.add(header.last_offset, header.size_bytes, header.max_timestamp)
+            expected = header.next_offset
+            position += header.size_bytes
+        return position, expected
 
 
-def _first_damaged(pool: FilePool, segments: Segments) -> int | None:
-    """The first segment whose aborted transactions cannot be read: only recovery finds them again.
-
-    An index that is damaged is made again when it is needed.
-    """
-    for segment in segments:
-        if segment.has_aborted_file:
-            data = pool.read_bytes(segment.path(TXN_INDEX))
-            found = None if data is None else txn_index.decode(data, segment.base_offset)
-            if not found or len(found) * txn_index.ENTRY_BYTES != len(data or b""):
-                _logger.warning("%s is damaged.", segment.path(TXN_INDEX))
-                return segment.base_offset
-    return None
+def _sound_batches(segment: Segment, expected: int) -> Iterator[tuple[memoryview, BatchHeader]]:
+    """The batches of a segment, up to the first that is not right in every respect."""
+    file, file_size = segment.file, segment.file.size
+    position = start = 0
+    window = memoryview(b"")
+    while position + HEADER_SIZE <= file_size:
+        at = position - start
+        if at + HEADER_SIZE > len(window):
+            window = memoryview(file.read(position, _CHUNK))
+            start, at = position, 0
+        header = read_header(window, at)
+        size = header.batch_length + LOG_OVERHEAD
+        if (
+            header.magic != MAGIC
+            or size < HEADER_SIZE
+            or position + size > file_size
+            or header.base_offset < expected
+            or header.last_offset_delta < 0
+            or header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
+        ):
+            return
+        if at + size > len(window):
+            window = memoryview(file.read(position, max(size, _CHUNK)))
+            start, at = position, 0
+        batch = window[at : at + size]
+        if not crc_is_valid(batch, header):
+            return
+        yield batch, header
+        expected = header.next_offset
+        position += size
 
 
 def rebuild_producers(
@@ -254,96 +374,13 @@ def _replay(producers: ProducerStates, segments: Segments, end_offset: int) -> N
         place = segment.locate(max(start, segment.base_offset), segment.file.size)
         if place is None:
             continue
+        stop = 0
         for position, header in segment.headers(place[0]):
             if header.base_offset >= end_offset:
                 return
             if header.producer_id >= 0:
                 batch = segment.read_batch(position, header) if header.is_control else b""
                 apply_batch(producers, header, batch, None)
-
-
-def _recover(
-    pool: FilePool,
-    segments: Segments,
-    snapshots: list[int],
-    epochs: EpochCache,
-    producers: ProducerStates,
-    *,
-    recovery_point: int,
-) -> int:
-    """Check everything from the recovery point on; the offset where the log ends."""
-    suspects = segments.from_offset(recovery_point)
-    rebuild_producers(producers, pool, segments, snapshots, end_offset=suspects[0].base_offset)
-    end = suspects[0].base_offset
-    for number, segment in enumerate(suspects):
-        good, end = _recover_segment(segment, epochs, producers, end)
-        if good < segment.file.size:
-            _logger.warning(
-                "%s: %d bytes after the last whole batch were cut.",
-                segment.file.path,
-                segment.file.size - good,
-            )
-            segment.file.truncate(good)
-            _remove(pool, segments, suspects[number + 1 :])
-            break
-    for segment in segments:
-        if segment.is_closed and segment.base_offset >= suspects[0].base_offset:
-            segment.close_indexes()
-        elif not segment.is_closed:
-            segment.save_aborted()
-    for offset in [each for each in snapshots if each > end]:
-        pool.remove(segment_path(segments.first.directory, offset, SNAPSHOT))
-        snapshots.remove(offset)
-    producers.commit(end)
-    return end
-
-
-def _remove(pool: FilePool, segments: Segments, doomed: list[Segment]) -> None:
-    if doomed:
-        segments.remove(doomed)
-    for segment in doomed:
-        _logger.warning("%s came after damaged batches: removed.", segment.file.path)
-        segment.close()
-        for path in segment.all_paths():
-            pool.remove(path)
-
-
-def _recover_segment(
-    segment: Segment, epochs: EpochCache, producers: ProducerStates, expected: int
-) -> tuple[int, int]:
-    """Check each batch and note it; (bytes that are good, offset after the last good batch)."""
-    segment.start_over()
-    file, file_size = segment.file, segment.file.size
-    expected = max(expected, segment.base_offset)
-    position = start = 0
-    window = memoryview(b"")
-    while position + HEADER_SIZE <= file_size:
-        at = position - start
-        if at + HEADER_SIZE > len(window):
-            window = memoryview(file.read(position, _CHUNK))
-            start, at = position, 0
-        header = read_header(window, at)
-        size = header.batch_length + LOG_OVERHEAD
-        if (
-            header.magic != MAGIC
-            or size < HEADER_SIZE
-            or position + size > file_size
-            or header.base_offset < expected
-            or header.last_offset_delta < 0
-            or header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
-        ):
-            break
-        if at + size > len(window):
-            window = memoryview(file.read(position, max(size, _CHUNK)))
-            start, at = position, 0
-        batch = window[at : at + size]
-        if not crc_is_valid(batch, header):
-            break
-        if header.leader_epoch > epochs.latest:
-            epochs.assign(header.leader_epoch, header.base_offset)
-        if header.producer_id >= 0:
-            apply_batch(producers, header, batch, segment)
-        segment.add(header.last_offset, size, header.max_timestamp)
-        expected = header.next_offset
-        position += size
-    return position, expected
+            stop = position + header.size_bytes
+        if stop != segment.file.size:
+            raise CorruptMessage(f"{segment.file.path} is damaged at {stop}.")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import InvalidRecord
+from barnabas.base.errors import CorruptMessage, InvalidRecord
 from barnabas.records.batch import decode_records
 from barnabas.records.control import ControlType, control_type, end_txn_marker
 from barnabas.storage.producer_state import AppendedBatch
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from barnabas.storage.fs import Buffer
     from barnabas.storage.producer_state import ProducerStates
     from barnabas.storage.segment import Segment
+
+
+_logger = logging.getLogger(__name__)
 
 
 def apply_batch(
@@ -36,15 +40,14 @@ def apply_batch(
             entry, header.producer_epoch, data, is_transactional=header.is_transactional
         )
         return
-    record = next(decode_records(batch, header), None)
-    if record is None:
-        return  # compaction removed the transaction and then its marker
     try:
-        if not control_type(record.key).ends_transaction:
-            return
+        record = next(decode_records(batch, header), None)
+        if record is None or not control_type(record.key).ends_transaction:
+            return  # another kind of control batch, or compaction removed the marker from it
         marker = end_txn_marker(record)
-    except InvalidRecord:
-        return  # not a marker that this version knows
+    except (InvalidRecord, CorruptMessage) as error:
+        _logger.warning("The marker at offset %d means nothing: %s", header.base_offset, error)
+        return
     done = producers.apply_marker(
         entry,
         header.producer_epoch,

@@ -299,6 +299,8 @@ class Segment:
             or (not index and self.size_bytes > self.index_interval)
             or (not times and self.size_bytes)
         ):
+            if self.size_bytes and (not raw_index or not raw_times):
+                _logger.info("Building the indexes of %s again.", self.file.path)
             return self.rebuild_indexes()
         self._index, self._times = index, times
         if self.max_timestamp == UNKNOWN:
@@ -321,7 +323,6 @@ class Segment:
 
     def rebuild_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         """Make both indexes again from the headers in the log."""
-        _logger.info("Building the indexes of %s again.", self.file.path)
         built = self.start_indexes()
         end, self.size_bytes, self.bytes_since_index = self.size_bytes, 0, 0
         self.max_timestamp, self.max_timestamp_offset = -1, self.base_offset
@@ -395,6 +396,7 @@ class Segment:
 
     def _locate_again(self, offset: int, limit: int, index: OffsetIndex) -> tuple[int, int] | None:
         """There is no batch where the index led: make a new one, and go from the beginning."""
+        _logger.warning("The index of %s is wrong: building it again.", self.file.path)
         built = self.rebuild_indexes()[0]
         if list(built) == list(index):
             raise CorruptMessage(f"{self.file.path} is damaged.")

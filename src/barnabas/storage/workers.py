@@ -44,6 +44,7 @@ class ThreadWorkers:
     def __init__(self, post: Callable[[Callable[[], None]], object], *, threads: int = 2) -> None:
         self._post = post
         self._limit = threads
+        self._is_closing = False
         self._threads: list[threading.Thread] = []
         self._queue: SimpleQueue[
             tuple[Callable[[], None], Callable[[Exception | None], None]] | None
@@ -66,9 +67,14 @@ class ThreadWorkers:
                 work()
             except Exception as error:
                 failure = error
-            self._post(_call(done, failure))
+            try:
+                self._post(_call(done, failure))
+            except RuntimeError:
+                if not self._is_closing:  # else there is no loop any more, and nobody who waits
+                    raise
 
     def close(self) -> None:
+        self._is_closing = True
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:

@@ -272,6 +272,21 @@ def test_a_failed_write_before_a_roll_is_told_to_all_who_queued(tmp_path: Path) 
     assert values_of(log) == [b"a" * 100, b"e"]
 
 
+def test_a_write_before_its_turn_is_told_of_again(tmp_path: Path) -> None:
+    log, disk, _ = flaky(tmp_path)
+    log.append_as_leader(batch(b"a"), leader_epoch=0, now_ms=NOW)
+    disk.room = 0
+    with pytest.raises(StorageFailed):
+        log.enforce_retention(NOW)
+    disk.room = None
+    assert log.is_dirty
+    with pytest.raises(StorageFailed):  # the one who queued it hears of it
+        log.write_pending()
+    assert log.enforce_retention(NOW) == 0
+    append(log, batch(b"b"))
+    assert values_of(log) == [b"b"]
+
+
 def test_a_failed_roll_can_be_tried_again(tmp_path: Path) -> None:
     log, disk, _ = flaky(tmp_path, segment_bytes=400)
     append(log, batch(b"a" * 100))

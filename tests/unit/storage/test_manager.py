@@ -111,7 +111,10 @@ def test_a_deleted_log_is_forgotten_at_once_and_removed_later(make: Make, tmp_pa
     log = topic(manager)
     append(log, batch(b"a"))
     held = log.read(0, max_bytes=100, end_offset=1, at_least_one=True)
+    gone: list[Log] = []
+    manager.on_log_gone = gone.append
     manager.delete(log)
+    assert gone == [log]
     assert manager.get("t", 0) is None
     (moved,) = (tmp_path / "data").glob("t-0.*-delete")
     assert len(held.read()) > 0

@@ -293,3 +293,19 @@ def test_a_replacement_that_was_not_ready_is_undone(place: Place) -> None:
     log = place.open(clean=True, high_watermark=14)
     assert [record.offset for record in records_of(log)] == list(range(14))
     assert place.names(".swap") == place.names(".cleaned") == []
+
+
+def test_damage_below_the_recovery_point_is_found_and_the_log_cut_there(place: Place) -> None:
+    log = place.open()
+    for number in range(14):
+        append(log, batch(b"x" * 99, producer_id=1, epoch=0, sequence=number))
+    log.close()
+    for path in place.directory.glob("*.snapshot"):
+        path.unlink()  # so that producers have to be found in the batches
+    first = place.directory / "00000000000000000000.log"
+    data = bytearray(first.read_bytes())
+    data[SIZE + 5 : SIZE + 60] = bytes(55)
+    first.write_bytes(data)
+    again = place.open(clean=False, recovery_point=12, high_watermark=14)
+    assert again.end_offset == 1
+    append(again, batch(b"y", producer_id=1, epoch=0, sequence=1))
