@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.controller import image_replay
+from barnabas.controller import image_dump, image_replay
 from barnabas.controller.image_types import (
     BrokerImage,
     Endpoint,
@@ -205,7 +205,7 @@ class ClusterImage:
 
     def dump(self) -> list[Message]:
         """Records that make an empty image equal to this one: what a snapshot holds."""
-        return image_replay.dump(self)
+        return image_dump.dump(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ClusterImage):

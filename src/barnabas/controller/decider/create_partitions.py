@@ -24,7 +24,7 @@ from barnabas.controller.decider.decision import (
     Decision,
     Environment,
 )
-from barnabas.controller.image_replay import partition_record
+from barnabas.controller.image_dump import partition_record
 from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

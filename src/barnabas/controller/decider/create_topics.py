@@ -30,7 +30,7 @@ from barnabas.controller.decider.decision import (
     Environment,
 )
 from barnabas.controller.decider.names import METADATA_TOPIC, check_collision, check_name
-from barnabas.controller.image_replay import partition_record
+from barnabas.controller.image_dump import partition_record
 from barnabas.controller.image_types import PartitionImage, ResourceType
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
