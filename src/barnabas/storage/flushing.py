@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from barnabas.base.errors import StorageFailed
 from barnabas.storage.segment_files import INDEX, TIME_INDEX, TXN_INDEX
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from concurrent.futures import Future
+
     from barnabas.storage.fs import FilePool, PrivateFile
+    from barnabas.storage.log import Log
     from barnabas.storage.log_state import LogState
 
 EPOCH_FILE = "leader-epoch-checkpoint"
+_THREADS = 8
+_DESCRIPTORS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,3 +72,35 @@ def job_for(log: LogState, *, closed_only: bool) -> FlushJob | None:
         paths=paths,
         directory=log.directory if names_changed else None,
     )
+
+
+def flush_all(logs: Iterable[Log]) -> None:
+    """Make logs durable, several at a time: the disk writes for many at the price of one.
+
+    Raises the first failure when all others have been tried.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    failures: list[StorageFailed] = []
+    waiting = iter(logs)
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="storage-flush") as threads:
+        while chunk := list(islice(waiting, _DESCRIPTORS)):
+            running: list[tuple[Log, FlushJob, Future[None]]] = []
+            for log in chunk:
+                try:
+                    log.write_now()
+                    job = log.flush_job()
+                except StorageFailed as failure:
+                    failures.append(failure)
+                    continue
+                if job is not None:
+                    running.append((log, job, threads.submit(job.run)))
+            for log, job, future in running:
+                try:
+                    future.result()
+                except StorageFailed as failure:
+                    failures.append(failure)
+                else:
+                    log.flushed(job)
+    if failures:
+        raise failures[0]

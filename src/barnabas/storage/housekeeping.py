@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+from collections import deque
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import StorageFailed
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from barnabas.storage.manager import LogManager
 
 _NEVER = 1 << 63
+_RETAINED_AT_ONCE = 100
 _logger = logging.getLogger(__name__)
 
 
@@ -33,13 +35,15 @@ class Housekeeping:
         self._removals: list[tuple[int, int, Callable[[], None], Callable[[], None]]] = []
         self._counter = 0
         self._due: dict[str, int] = {}
+        self._to_retain: deque[Log] = deque()
         self._flushing: set[Log] = set()
         self._writing: set[tuple[str, str]] = set()
 
     def tick(self, now_ms: int) -> None:
         settings = self._manager.settings
         if self._is_due("retention", settings.retention_check_ms, now_ms):
-            self._for_each_log(lambda log: log.enforce_retention(now_ms))
+            self._to_retain.extend(self._manager.logs.values())
+        self._retain_some(now_ms)
         if self._is_due("producers", settings.producer_check_ms, now_ms):
             self._for_each_log(lambda log: self._expire(log, now_ms))
         self._for_each_log(lambda log: self._look_after(log, now_ms))
@@ -63,6 +67,16 @@ class Housekeeping:
                     self._failed(directory, failure)
                     if directory.failure is not None:
                         break
+
+    def _retain_some(self, now_ms: int) -> None:
+        """A part at a time: the first look at a log may have to read from its files."""
+        for _ in range(min(len(self._to_retain), _RETAINED_AT_ONCE)):
+            log = self._to_retain.popleft()
+            if self._manager.get(log.topic, log.partition) is log:
+                try:
+                    log.enforce_retention(now_ms)
+                except StorageFailed as failure:
+                    self._failed(self._manager.directory_of(log), failure)
 
     def _failed(self, directory: LogDirectory, failure: StorageFailed) -> None:
         if is_disk_full(failure):

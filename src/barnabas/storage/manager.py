@@ -12,6 +12,7 @@ from barnabas.base.errors import StorageFailed
 from barnabas.base.ids import NO_ID
 from barnabas.storage import checkpoint
 from barnabas.storage.directory import DirectoryRefused, LogDirectory
+from barnabas.storage.flushing import flush_all
 from barnabas.storage.fs import FilePool, is_disk_full
 from barnabas.storage.housekeeping import Housekeeping
 from barnabas.storage.index import IndexCache
@@ -160,6 +161,7 @@ class LogManager:
                 directory.close()
                 continue
             try:
+                flush_all(directory.logs.values())
                 for log in directory.logs.values():
                     log.close()
                 self._housekeeping.write_checkpoints(directory)

@@ -297,3 +297,25 @@ def test_settings_come_from_the_brokers(tmp_path: Path) -> None:
     assert settings.directories == (f"{tmp_path}/a", f"{tmp_path}/b")
     assert settings.producer_expiration_ms == 5
     assert settings.retention_check_ms == 300_000
+
+
+def test_closing_makes_every_log_durable_or_says_that_it_is_not(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = FlakyDisk()
+    manager = make(disk=disk)
+    logs = [topic(manager, partition) for partition in range(70)]
+    for log in logs:
+        append(log, batch(b"x"))
+    manager.close()
+    assert disk.synced.count("00000000000000000000.log") == 70
+    assert {log.recovery_point for log in logs} == {1}
+
+    broken = make(disk=disk)
+    append(topic(broken), batch(b"y"))
+    disk.broken = True
+    with caplog.at_level(logging.ERROR):
+        broken.close()
+    assert "was not closed cleanly" in caplog.text
+    disk.broken = False
+    assert not make().directories[0].was_clean
