@@ -98,6 +98,7 @@ class Node:
         self.controller.load(
             read_bootstrap(DirectoryFiles(config.metadata_log_dir)) if journal.is_empty else ()
         )
+        config = self.config = self._effective_config()
         self.logs = LogManager(
             StorageSettings.of(config),
             node_id=node_id,
@@ -105,8 +106,14 @@ class Node:
             workers=self._workers,
             pool=pool,
         )
-        self.config = self._effective_config()
         self.logs.load(self.clock.now_ms(), self._log_config)
+        for directory in self.logs.directories:
+            if directory.logs and not directory.was_clean:
+                logger.warning(
+                    "%s was not closed cleanly: %d logs checked",
+                    directory.path,
+                    len(directory.logs),
+                )
         self.logs.on_directory_failed = lambda _: self._directory_failed()
         self._cleaner = Cleaner(
             pool,
