@@ -281,7 +281,7 @@ def test_consumer_performance_reads_everything(
     expect_no_groups(request, target)
     for broker in (oracle, target):
         fill(jvm, broker, topic)
-    arguments = f"{B} --topic {topic} --num-records 50 --timeout 20000"
+    arguments = f"{B} --topic {topic} --num-records 50 --timeout 60000"
     assert_same(jvm, oracle, target, [step(tools.CONSUMER_PERFORMANCE, arguments)])
 
 
