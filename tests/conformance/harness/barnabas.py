@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.brokers import Broker
-from harness.processes import Child
+from harness.processes import Child, free_port
 
 STARTED = re.compile(r"started\b.*?((?:\d+\.){3}\d+:\d+)")
 BIN = Path(sys.executable).parent
@@ -24,14 +24,18 @@ class BarnabasBroker(Broker):
         folder: Path,
         settings: Mapping[str, str] | None = None,
         *,
+        fixed_port: bool = False,
         ulimit_files: int | None = None,
     ) -> None:
+        """`fixed_port`: choose the port beforehand, to be able to ask from the first moment."""
         super().__init__(folder, settings)
+        self.fixed_port = fixed_port
         self.ulimit_files = ulimit_files
 
     def start(self) -> None:
         command = [str(BIN / "barnabas"), "start", "--data-dir", str(self.data_dir)]
-        command += ["--listen", "127.0.0.1:0"]
+        listen = f"127.0.0.1:{free_port() if self.fixed_port else 0}"
+        command += ["--listen", listen]
         for name, value in {"node.id": "1", **self.settings}.items():
             command += ["--override", f"{name}={value}"]
         if self.ulimit_files is not None:
@@ -39,7 +43,9 @@ class BarnabasBroker(Broker):
         log_path = self.folder / "broker.log"
         log_path.unlink(missing_ok=True)  # the address must be this start's, not the last one's
         self.child = Child(command, log_path=log_path, cwd=self.folder)
-        self.ready_after = self.child.wait_until(self._is_up, what="Metadata answer", seconds=60)
+        self.bootstrap = listen
+        is_up = self.answers if self.fixed_port else self._is_up
+        self.ready_after = self.child.wait_until(is_up, what="Metadata answer", seconds=60)
 
     def _is_up(self) -> bool:
         found = STARTED.search(self.child.log_text())

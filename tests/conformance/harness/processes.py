@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-POLL_SECONDS = 0.01
+POLL_SECONDS = 0.002
 
 
 class StartFailedError(Exception):

@@ -1,0 +1,75 @@
+"""(a) Produce: MB/s, and what it costs the broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.brokers import Broker
+from programs import Load, java_produce, librdkafka
+from session import CpuMeter, Sample, Session
+from targets import Target
+
+NAME = "produce"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    client: str
+    size: int
+    count: int
+    settings: tuple[str, ...] = ()
+    partitions: int = 1
+
+    @property
+    def title(self) -> str:
+        how = " ".join(self.settings) or "defaults"
+        plural = "" if self.partitions == 1 else "s"
+        return f"{self.client}, {self.size} B, {how}, {self.partitions} partition{plural}"
+
+
+CASES = (
+    Case(client="Java", size=100, count=1_500_000),
+    Case(client="Java", size=1024, count=300_000),
+    Case(client="Java", size=100, count=1_500_000, settings=("batch.size=1000000",)),
+    Case(client="Java", size=1024, count=300_000, settings=("batch.size=1000000",)),
+    Case(client="Java", size=1024, count=300_000, partitions=6),
+    Case(client="librdkafka", size=100, count=2_000_000),
+    Case(client="librdkafka", size=1024, count=600_000),
+    Case(client="librdkafka", size=1024, count=600_000, partitions=6),
+)
+"""Both clients at their defaults (Java: batch.size=16384), the Java one also with large batches."""
+
+
+def run(session: Session) -> None:
+    with session.all_running() as brokers:
+        for target in session.targets:
+            warm_up(target, brokers[target.name])
+        for case in CASES:
+            for number, target in session.in_turn():
+                if case.client == "Java" and not target.speaks_java:
+                    continue
+                measure(session, case, number, target, brokers[target.name])
+
+
+def warm_up(target: Target, broker: Broker) -> None:
+    """Lets the JVM compile, and every program and library into the page cache."""
+    for size, count in ((1024, 150_000), (100, 500_000)):
+        topic = target.new_topic(broker, 1)
+        load = Load(topic=topic, count=count, size=size, settings=("batch.size=16384",))
+        librdkafka("produce", broker.bootstrap, load)
+        target.drop_topic(broker, topic)
+
+
+def measure(session: Session, case: Case, number: int, target: Target, broker: Broker) -> None:
+    topic = target.new_topic(broker, case.partitions)
+    count = session.scale(case.count)
+    load = Load(topic=topic, count=count, size=case.size, settings=case.settings)
+    with CpuMeter(broker) as cpu:
+        if case.client == "Java":
+            speed = java_produce(broker.bootstrap, load)
+        else:
+            speed = float(librdkafka("produce", broker.bootstrap, load)["mb_per_s"])
+    target.drop_topic(broker, topic)
+    key = {"part": NAME, "case": case.title, "target": target.name, "round": number}
+    session.note(Sample(**key, metric="mb_per_s", value=speed))
+    session.note(Sample(**key, metric="cpu_s_per_gb", value=cpu.seconds / load.gigabytes))

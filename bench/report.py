@@ -1,0 +1,136 @@
+"""The table: medians of all rounds, ratios, and whether the goal of each row is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from session import Session
+from targets import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """`better` is higher or lower; `digits` after the point."""
+
+    title: str
+    better: str
+    digits: int = 1
+
+
+METRICS = {
+    "mb_per_s": Metric(title="MB/s", better="higher"),
+    "cpu_s_per_gb": Metric(title="broker CPU s/GB", better="lower", digits=2),
+    "p50_ms": Metric(title="p50 ms", better="lower", digits=2),
+    "p99_ms": Metric(title="p99 ms", better="lower", digits=2),
+    "start_s": Metric(title="start, s", better="lower", digits=2),
+    "idle_rss_mb": Metric(title="idle RSS, MB", better="lower"),
+    "loaded_rss_mb": Metric(title="RSS after load, MB", better="lower"),
+    "requests_per_s": Metric(title="requests/s", better="higher", digits=0),
+    "p99_us": Metric(title="p99 µs", better="lower", digits=0),
+    "cpu_us_per_req": Metric(title="broker CPU µs/request", better="lower"),
+    "limit_1024": Metric(title="with 1,024 open files", better="lower"),
+}
+
+HEADINGS = {
+    "produce": "Produce",
+    "consume": "Consume (from the page cache)",
+    "latency": "End-to-end latency at 1,000 records/s",
+    "process": "Start-up and memory",
+    "replay": "Replayed Produce requests (acks=1, one connection, one partition)",
+    "partitions": "A thousand partitions",
+}
+
+AT_MOST = {
+    ("process", "start_s"): 0.3,
+    ("process", "idle_rss_mb"): 60.0,
+    ("partitions", "start_s"): 2.0,
+    ("partitions", "idle_rss_mb"): 120.0,
+}
+"""Goals that are a value of their own."""
+
+AS_GOOD_AS_APACHE = {
+    ("produce", "mb_per_s"),
+    ("produce", "cpu_s_per_gb"),
+    ("consume", "mb_per_s"),
+    ("consume", "cpu_s_per_gb"),
+    ("latency", "p99_ms"),
+}
+"""Goals that are Apache Kafka's own value."""
+
+Value = float | str | None
+
+
+def shown(value: Value, metric: Metric) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:,.{metric.digits}f}"
+
+
+def ratio(ours: Value, theirs: Value) -> str:
+    if isinstance(ours, float) and isinstance(theirs, float) and theirs:
+        return f"{ours / theirs:.2f}"
+    return "-"
+
+
+def goal(part: str, name: str, ours: Value, theirs: Value) -> str:
+    """`yes`, `NO`, or nothing where there is no goal or nothing to judge by."""
+    if (part, name) == ("partitions", "limit_1024"):
+        return "yes" if ours == "works" else "NO"
+    if not isinstance(ours, float):
+        return ""
+    if (part, name) in AT_MOST:
+        return "yes" if ours < AT_MOST[part, name] else "NO"
+    if (part, name) in AS_GOOD_AS_APACHE and isinstance(theirs, float):
+        higher = METRICS[name].better == "higher"
+        return "yes" if (ours >= theirs if higher else ours <= theirs) else "NO"
+    return ""
+
+
+def section(session: Session, part: str, targets: Sequence[Target]) -> list[str]:
+    """One part as a Markdown table, in the order in which its cases were measured."""
+    rows = list(dict.fromkeys((s.case, s.metric) for s in session.samples if s.part == part))
+    if not rows:
+        return []
+    heads = " | ".join(target.label for target in targets)
+    lines = [f"## {HEADINGS[part]}", ""]
+    lines.append(f"| Case | Measured | {heads} | Barnabas / Apache | Goal reached |")
+    lines.append("|---|---|" + "---:|" * (len(targets) + 1) + "---|")
+    previous = ""
+    for case, name in rows:
+        values = {t.name: session.median(part, case, name, t.name) for t in targets}
+        ours, theirs = values.get("barnabas"), values.get("apache")
+        cells = [case if case != previous else "", METRICS[name].title]
+        cells += [shown(values[target.name], METRICS[name]) for target in targets]
+        cells += [ratio(ours, theirs), goal(part, name, ours, theirs)]
+        lines.append("| " + " | ".join(cells) + " |")
+        previous = case
+    return [*lines, ""]
+
+
+NOTES = """\
+How it is measured: all brokers run on the same machine and disk, one of each kind side by side, and
+take turns within every round; only one is under load at a time, and each is loaded before anything
+counts, so that code is compiled and caches are warm. Values are the medians of the rounds. MB are
+10^6 bytes of record values. Broker CPU is user and system time of the broker's process and its
+children. The client runs beside the broker on the same cores: MB/s say what the pair reaches, CPU
+what the broker takes. Start is the time from the start of the process to the first answer to a
+Metadata request, on a directory that was used before. RSS is the resident memory of the process and
+its children; "after load" is right after writing and reading about 500 MB. The replayed request is
+one that the client really sent to that broker, in the version they agreed on. librdkafka's mock
+cluster is a test double: it keeps the newest 5 MB of a partition in memory, does not wake waiting
+fetches, and cannot talk with the Java client."""
+
+
+def markdown(session: Session, facts: Mapping[str, str], date: str) -> str:
+    lines = ["# Benchmarks", ""]
+    lines += ["Barnabas beside Apache Kafka, on one machine, in one run. Repeat it with:", ""]
+    lines += ["    make bench", ""]
+    lines += [f"Measured on {date}, {session.rounds} round{'s' * (session.rounds > 1)}.", ""]
+    lines += ["| | |", "|---|---|"]
+    lines += [f"| {name} | {text} |" for name, text in facts.items()]
+    lines.append("")
+    for part in HEADINGS:
+        lines += section(session, part, session.targets)
+    lines += ["## Notes", "", NOTES, ""]
+    return "\n".join(lines)

@@ -1,0 +1,84 @@
+"""Barnabas beside Apache Kafka and librdkafka's mock cluster: `make bench`.
+
+Prints every value as it is measured, keeps it in `bench/history.jsonl`, and writes the table of
+medians to `docs/benchmarks.md` when all parts ran in full.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import shutil
+import sys
+import tempfile
+import time
+from importlib import import_module
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
+sys.path.insert(0, str(ROOT / "tests" / "conformance"))
+
+PARTS = ("process", "produce", "consume", "latency", "replay", "partitions")
+BUSY_LOAD = 0.5
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one round, a quarter of the records")
+    parser.add_argument("--rounds", type=int, help="how often each value is measured (default 3)")
+    parser.add_argument("--only", action="append", choices=PARTS, help="may be repeated")
+    parser.add_argument("--targets", help="names, by commas; default: all (apache,barnabas,mock)")
+    parser.add_argument("--write", action="store_true", help="write the table in any case")
+    return parser.parse_args()
+
+
+def warn_when_busy() -> None:
+    load = os.getloadavg()[0]
+    if load > BUSY_LOAD:
+        print(f"the machine is not idle (load {load:.1f}): figures will be too low", flush=True)
+
+
+def main() -> int:
+    import targets
+    from machine import description
+    from report import markdown
+    from session import Session
+
+    options = parse()
+    rounds = options.rounds or (1 if options.quick else 3)
+    wanted = options.targets.split(",") if options.targets else None
+    chosen = [t for t in targets.available() if wanted is None or t.name in wanted]
+    folder = Path(tempfile.mkdtemp(prefix="bench-", dir=data_root()))
+    began = time.monotonic()
+    warn_when_busy()
+    with (BENCH / "history.jsonl").open("a") as history:
+        session = Session(
+            targets=chosen, rounds=rounds, quick=options.quick, folder=folder, history=history
+        )
+        try:
+            for name in options.only or PARTS:
+                print(f"{name} ({time.monotonic() - began:.0f} s)", flush=True)
+                import_module(f"parts.{name}").run(session)
+            today = datetime.datetime.now(datetime.UTC).date().isoformat()
+            table = markdown(session, description(folder), today)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    print(table)
+    if options.write or not (options.only or options.quick or options.targets):
+        (ROOT / "docs" / "benchmarks.md").write_text(table)
+        print("written to docs/benchmarks.md")
+    print(f"{time.monotonic() - began:.0f} s")
+    return 0
+
+
+def data_root() -> Path:
+    """The data of all targets goes to the disk that the checkout is on."""
+    folder = ROOT / ".cache"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+if __name__ == "__main__":
+    sys.exit(main())

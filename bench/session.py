@@ -1,0 +1,100 @@
+"""One run of the benchmark: its targets, rounds and measured values."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import TextIO
+
+from harness.brokers import Broker
+from harness.processes import cpu_seconds
+from targets import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One measured value; `text` in place of it where there is no number, only a fact."""
+
+    part: str
+    case: str
+    metric: str
+    target: str
+    round: int
+    value: float | None = None
+    text: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """`folder` is on the disk that the data goes to; all targets use the same one."""
+
+    targets: list[Target]
+    rounds: int
+    quick: bool
+    folder: Path
+    history: TextIO
+    samples: list[Sample] = field(default_factory=list)
+    started: float = field(default_factory=time.time)
+
+    def scale(self, count: int) -> int:
+        """A number of records, fewer of them in a quick run."""
+        return count // 4 if self.quick else count
+
+    def in_turn(self) -> Iterator[tuple[int, Target]]:
+        """Every target in every round; each round begins with another one."""
+        for number in range(self.rounds):
+            shift = number % len(self.targets)
+            for target in self.targets[shift:] + self.targets[:shift]:
+                yield number, target
+
+    def new_folder(self, name: str) -> Path:
+        return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.folder))
+
+    @contextmanager
+    def all_running(self) -> Iterator[dict[str, Broker]]:
+        """One warm broker of each kind, side by side; only one is under load at any time."""
+        with ExitStack() as stack:
+            yield {
+                target.name: stack.enter_context(target.running(self.new_folder(target.name)))
+                for target in self.targets
+            }
+
+    def note(self, sample: Sample) -> None:
+        self.samples.append(sample)
+        line = {"run": round(self.started), **asdict(sample)}
+        self.history.write(json.dumps(line) + "\n")
+        self.history.flush()
+        shown = sample.text if sample.value is None else f"{sample.value:,.3f}"
+        place = f"round {sample.round + 1}  {sample.target:9}"
+        print(f"  {place} {sample.case:44} {sample.metric:16} {shown:>14}", flush=True)
+
+    def median(self, part: str, case: str, metric: str, target: str) -> float | str | None:
+        """The middle value of all rounds; a text when there is only that; None: not measured."""
+        key = (part, case, metric, target)
+        found = [s for s in self.samples if (s.part, s.case, s.metric, s.target) == key]
+        numbers = [s.value for s in found if s.value is not None]
+        if numbers:
+            return median(numbers)
+        return found[-1].text if found else None
+
+
+@dataclass(slots=True)
+class CpuMeter:
+    """CPU seconds that a broker (with its children) spends while the block runs."""
+
+    broker: Broker
+    seconds: float = 0.0
+    _before: float = 0.0
+
+    def __enter__(self) -> CpuMeter:
+        self._before = cpu_seconds(self.broker.child.pid)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = cpu_seconds(self.broker.child.pid) - self._before
