@@ -33,9 +33,11 @@ HONOURED = frozenset(
     message.max.bytes compression.type
     compression.gzip.level compression.lz4.level compression.zstd.level
     producer.id.expiration.ms producer.id.expiration.check.interval.ms
+    log.cleaner.enable log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size
+    log.cleaner.io.buffer.load.factor log.cleaner.io.max.bytes.per.second
     log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms
     log.cleaner.max.compaction.lag.ms log.cleaner.delete.retention.ms
-    min.insync.replicas replica.high.watermark.checkpoint.interval.ms
+    min.insync.replicas broker.session.timeout.ms replica.high.watermark.checkpoint.interval.ms
     transaction.max.timeout.ms
     """.split()  # noqa: SIM905 (read as text, a name a word)
 )

@@ -93,7 +93,7 @@ class Connection(asyncio.BufferedProtocol):
         for part in self.out:
             if type(part) is Slot:
                 part.later.abandon()
-        self.out.clear()
+        self.out = []  # not cleared: partitions hold positions in it until they are written
         self.server.forget(self)
 
     def eof_received(self) -> bool:

@@ -42,6 +42,7 @@ class ProduceMemo:
 
     __slots__ = (
         "_acks",
+        "_bytes_min",
         "_clock",
         "_head",
         "_lanes",
@@ -54,7 +55,12 @@ class ProduceMemo:
     )
 
     def __init__(
-        self, replicas: ReplicaManager, clock: Clock, frame: memoryview, request: ProduceRequest
+        self,
+        replicas: ReplicaManager,
+        clock: Clock,
+        frame: memoryview,
+        request: ProduceRequest,
+        index_at: int,
     ) -> None:
         self._replicas = replicas
         self._clock = clock
@@ -62,21 +68,21 @@ class ProduceMemo:
         self._acks = request.acks
         self._topic = request.topic_data[0].name
         self._tail_bytes = 3 if version >= FLEXIBLE_SINCE else 0
-        records = request.topic_data[0].partition_data[0].records
-        assert records is not None
-        length_bytes = _varint_bytes(len(records) + 1) if self._tail_bytes else 4
-        index_at = len(frame) - self._tail_bytes - len(records) - length_bytes - 4
         self._head = bytes(frame[:4])
         self._prefix = bytes(frame[HEADER_BYTES:index_at])
         self._prefix_end = index_at
+        self._bytes_min = index_at + 9
+        """Index and length are inside the frame, however long the length is written."""
         self._lanes: dict[int, _Lane] = {}
 
     def handle(
         self, out: list[Any], data: bytearray, view: memoryview, start: int, end: int
     ) -> bool:
         """Append and answer, if this is such a request; False: nothing was done."""
-        if not data.startswith(self._head, start) or not data.startswith(
-            self._prefix, start + HEADER_BYTES
+        if (
+            end - start < self._bytes_min
+            or not data.startswith(self._head, start)
+            or not data.startswith(self._prefix, start + HEADER_BYTES)
         ):
             return False
         pos = start + self._prefix_end
@@ -158,19 +164,50 @@ class _Lane:
 
 
 def learn(
-    replicas: ReplicaManager, clock: Clock, frame: memoryview, request: ProduceRequest
+    replicas: ReplicaManager, clock: Clock, frame: memoryview, body_at: int, request: ProduceRequest
 ) -> ProduceMemo | None:
-    """A memo for requests like this one, or None if it is not of the simple kind."""
+    """A memo for requests like this one, or None if it is not of the simple kind.
+
+    `body_at` is where the frame's header ends.
+    """
+    version = int.from_bytes(frame[2:4], "big")
     if (
-        request.acks == 0
+        request.acks not in (1, -1)
         or request.transactional_id is not None
-        or int.from_bytes(frame[2:4], "big") < VERSION_MIN
+        or version < VERSION_MIN
         or len(request.topic_data) != 1
         or len(request.topic_data[0].partition_data) != 1
         or not request.topic_data[0].partition_data[0].records
     ):
         return None
-    return ProduceMemo(replicas, clock, frame, request)
+    index_at = _index_at(frame, body_at, request, version)
+    return None if index_at is None else ProduceMemo(replicas, clock, frame, request, index_at)
+
+
+def _index_at(frame: memoryview, body_at: int, request: ProduceRequest, version: int) -> int | None:
+    """Where the partition index stands.  None if anything is not written in the shortest way.
+
+    A sender may write lengths in more bytes than they need, or tagged fields that we do not know:
+    then nothing stands where it is looked for.
+    """
+    data = request.topic_data[0].partition_data[0]
+    records, data.records = data.records, b""
+    plain = request.encode(version)
+    data.records = records
+    assert records is not None
+    if version >= FLEXIBLE_SINCE:
+        start, length, tail = plain[:-4], _varint_bytes(len(records) + 1), b"\0\0\0"
+        assert plain.endswith(b"\1" + tail)
+    else:
+        start, length, tail = plain[:-4], 4, b""
+    records_at = body_at + len(start) + length
+    if (
+        frame[body_at : body_at + len(start)] != start
+        or records_at + len(records) + len(tail) != len(frame)
+        or frame[records_at + len(records) :] != tail
+    ):
+        return None
+    return body_at + len(start) - 4
 
 
 def _varint_bytes(value: int) -> int:

@@ -72,7 +72,7 @@ class Requests:
         request, end = described.request.read(frame, pos, version)
         if key == ApiKey.PRODUCE and end == len(frame):
             broker = self._broker
-            connection.produce_memo = learn(broker.replicas, broker.clock, frame, request)
+            connection.produce_memo = learn(broker.replicas, broker.clock, frame, pos, request)
         self._dispatch(connection, entry, described, ctx, request)
 
     def _dispatch(
