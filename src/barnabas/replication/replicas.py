@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import (
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.replicas")
 
-STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR).to_bytes(2, "big")
-NO_OFFSET = (-1).to_bytes(8, "big", signed=True)
+REFUSED = Struct(">hqqq").pack(ErrorCode.KAFKA_STORAGE_ERROR, -1, -1, -1)
+"""Error code, base offset, log append time and log start offset of a produce that failed."""
 
 
 class ReplicaManager:
@@ -167,7 +168,12 @@ class ReplicaManager:
         zstd_allowed: bool = True,
     ) -> Appended:
         """Queue a batch for the next `write_dirty`; until then `data` must not change."""
-        appended = partition.append(data, acks=acks, now_ms=now_ms, zstd_allowed=zstd_allowed)
+        try:
+            appended = partition.append(data, acks=acks, now_ms=now_ms, zstd_allowed=zstd_allowed)
+        except StorageFailed as failure:  # the log could not begin a new segment
+            if partition.log is not None:
+                self._logs.write_failed(partition.log, failure)
+            raise
         self.mark_dirty(partition)
         return appended
 
@@ -184,7 +190,10 @@ class ReplicaManager:
         self._after_write.append(callback)
 
     def write_dirty(self) -> None:
-        """Write what was appended, answer those who wait for it, make it visible to readers."""
+        """Write what was appended, answer those who wait for it, make it visible to readers.
+
+        If the disk refuses for any reason but lack of space, the log's directory is given up.
+        """
         while self.dirty or self._after_write:
             dirty, self.dirty = self.dirty, []
             callbacks, self._after_write = self._after_write, []
@@ -195,11 +204,14 @@ class ReplicaManager:
             for partition in dirty:
                 if partition.write_failure is not None:
                     partition.write_failure = None
-                elif partition.is_leader and partition.advance_high_watermark():
+                elif (
+                    partition.is_leader
+                    and partition.log is not None  # its directory may have failed meanwhile
+                    and partition.advance_high_watermark()
+                ):
                     self._moved(partition)
 
-    @staticmethod
-    def _write(partition: Partition) -> None:
+    def _write(self, partition: Partition) -> None:
         partition.dirty = False
         log = partition.log
         try:
@@ -210,6 +222,8 @@ class ReplicaManager:
             logger.warning("%s-%d: %s", partition.topic, partition.index, failure)
             partition.write_failure = failure
             _refuse(partition.unconfirmed)
+            if log is not None:
+                self._logs.write_failed(log, failure)
         partition.unconfirmed.clear()
 
     # -- time
@@ -227,8 +241,8 @@ class ReplicaManager:
 
 
 def _refuse(unconfirmed: list[tuple[list[object], int, int]]) -> None:
-    """Turn encoded success answers into KAFKA_STORAGE_ERROR: the code, then the base offset."""
+    """Turn encoded success answers into KAFKA_STORAGE_ERROR."""
     for out, position, at in unconfirmed:
         answer = out[position]
         assert isinstance(answer, bytes)
-        out[position] = answer[:at] + STORAGE_ERROR + NO_OFFSET + answer[at + 10 :]
+        out[position] = answer[:at] + REFUSED + answer[at + len(REFUSED) :]

@@ -60,6 +60,8 @@ SYSCALLS = Syscalls()
 def is_disk_full(error: StorageFailed) -> bool:
     """Whether the failure is a full disk or quota, which may pass, and not a broken directory."""
     cause = error.__cause__
+    while isinstance(cause, StorageFailed):  # said again, to whoever else must learn of it
+        cause = cause.__cause__
     return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
