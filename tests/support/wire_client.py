@@ -43,12 +43,16 @@ class WireClient:
     ) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.sock = socket.socket(family, socket.SOCK_STREAM)
-        self.sock.settimeout(timeout_s)
-        if receive_buffer is not None:
-            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        if source is not None:
-            self.sock.bind((source, 0))
-        self.sock.connect((host, port))
+        try:
+            self.sock.settimeout(timeout_s)
+            if receive_buffer is not None:
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+            if source is not None:
+                self.sock.bind((source, 0))
+            self.sock.connect((host, port))
+        except OSError:
+            self.sock.close()
+            raise
         self._sent = 0
 
     def __enter__(self) -> WireClient:
