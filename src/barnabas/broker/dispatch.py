@@ -45,17 +45,18 @@ class Later:
     __slots__ = ("_callback", "_response", "on_abandon")
 
     def __init__(self) -> None:
-        self._callback: Callable[[Message], None] | None = None
-        self._response: Message | None = None
+        self._callback: Callable[[Message | Exception], None] | None = None
+        self._response: Message | Exception | None = None
         self.on_abandon: Callable[[], None] | None = None
 
-    def resolve(self, response: Message) -> None:
+    def resolve(self, response: Message | Exception) -> None:
+        """The answer; or, for a fault of our own, the exception: then the connection is closed."""
         assert self._response is None, "a request is answered once"
         self._response = response
         if self._callback is not None:
             self._callback(response)
 
-    def when_done(self, callback: Callable[[Message], None]) -> None:
+    def when_done(self, callback: Callable[[Message | Exception], None]) -> None:
         """Call back with the response: now, if it is already known."""
         assert self._callback is None, "one connection waits for one answer"
         self._callback = callback
@@ -66,6 +67,19 @@ class Later:
         """Nobody waits any more.  The work itself goes on where it has effects."""
         if self._response is None and self.on_abandon is not None:
             self.on_abandon()
+
+
+def attempts(later: Later, attempt: Callable[[bool], bool]) -> Callable[[bool], bool]:
+    """`attempt`, for parking: if it fails, its client is told, and nobody else is harmed."""
+
+    def guarded(expired: bool) -> bool:
+        try:
+            return attempt(expired)
+        except Exception as error:
+            later.resolve(error)
+            return True
+
+    return guarded
 
 
 Handler = Callable[["Broker", RequestContext, Any], "Message | Later | None"]

@@ -14,7 +14,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError, ErrorCode, InvalidRequest, code_for
-from barnabas.broker.dispatch import Later, RequestContext, handles
+from barnabas.broker.dispatch import Later, RequestContext, attempts, handles
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages.produce import (
@@ -165,7 +165,9 @@ def _written(
         return True
 
     deadline = broker.clock.monotonic() + request.timeout_ms / 1000
-    parked = Parked(attempt, [o.partition for o in waiting if o.partition], deadline)
+    parked = Parked(
+        attempts(later, attempt), [o.partition for o in waiting if o.partition], deadline
+    )
     broker.replicas.produces.park(parked)
     later.on_abandon = lambda: broker.replicas.produces.forget(parked)
 

@@ -14,7 +14,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError, code_for
-from barnabas.broker.dispatch import Later, RequestContext, handles
+from barnabas.broker.dispatch import Later, RequestContext, attempts, handles
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.fetch import (
     AbortedTransaction,
@@ -72,7 +72,7 @@ def fetch(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchRe
         later.resolve(reading.response())
         return True
 
-    parked = Parked(attempt, reading.watched(), now + request.max_wait_ms / 1000)
+    parked = Parked(attempts(later, attempt), reading.watched(), now + request.max_wait_ms / 1000)
     broker.replicas.fetches.park(parked)
     later.on_abandon = lambda: broker.replicas.fetches.forget(parked)
     return later

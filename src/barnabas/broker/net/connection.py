@@ -243,6 +243,7 @@ class Connection(asyncio.BufferedProtocol):
             self.close(now=True)
             return
         if done:
+            self.last_active = self.turn.now
             del out[:done]
         if self._blocked and len(out) < self.server.queued_parts_max // 2:
             self._unblock()

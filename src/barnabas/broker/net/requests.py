@@ -99,10 +99,18 @@ class Requests:
         slot: Slot,
         described: Api,
         ctx: RequestContext,
-        answer: Message,
+        answer: Message | Exception,
     ) -> None:
-        if not connection.closed:
+        """An answer has come.  What is wrong with it concerns this connection only."""
+        if connection.closed:
+            return
+        try:
+            if isinstance(answer, Exception):
+                raise answer
             connection.fill(slot, self._encode(described, ctx, answer))
+        except Exception:
+            logger.exception("closing %s: %s could not be answered", connection, described.name)
+            connection.close()
 
     def _failed(self, described: Api, ctx: RequestContext, error: Exception) -> Message:
         """An answer that carries the error, for the APIs that have a place for it."""

@@ -92,9 +92,9 @@ class Server:
         return len(self._connections)
 
     def close_idle(self, now: float) -> None:
-        """Close connections that have sent nothing for `connections.max.idle.ms`."""
+        """Close connections that nothing moved on for `connections.max.idle.ms`."""
         for connection in list(self._connections):
-            if now - connection.last_active > self._idle_s_max and not connection.out:
+            if now - connection.last_active > self._idle_s_max:
                 logger.debug("closing %s: idle", connection)
                 connection.close()
 
