@@ -120,18 +120,24 @@ class LogAgainstList(RuleBasedStateMachine):
     @rule(data=st.data(), max_bytes=st.integers(0, 400), one=st.booleans())
     def read(self, data: st.DataObject, max_bytes: int, one: bool) -> None:
         offset = data.draw(st.integers(self.start, self.end), label="offset")
-        found = self.log.read(offset, max_bytes=max_bytes, end_offset=self.end, at_least_one=one)
-        holder = next((each for each in self.batches if each[0] + len(each[1]) > offset), None)
-        if holder is None:
+        bound = data.draw(st.integers(0, self.end + 1) | st.just(self.end), label="bound")
+        found = self.log.read(offset, max_bytes=max_bytes, end_offset=bound, at_least_one=one)
+        readable = [
+            (base, len(batch(*values)))
+            for base, values, _ in self.batches
+            if offset < base + len(values) <= bound
+        ]
+        if not readable:
             assert len(found) == 0
             return
-        size = len(batch(*holder[1]))
+        assert len(found) <= sum(size for _, size in readable)
+        base, size = readable[0]
         if size > max_bytes:
             assert len(found) == (size if one else 0)
         else:
             assert size <= len(found) <= max_bytes
         if len(found):
-            assert int.from_bytes(found.read()[:8], "big") == holder[0]
+            assert int.from_bytes(found.read()[:8], "big") == base
 
     @rule(timestamp=timestamps)
     def find(self, timestamp: int) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from barnabas.storage.log import Log
     from barnabas.storage.manager import LogManager
 
-_NEVER = 1 << 63
+_NEVER = (1 << 63) - 1
 _RETAINED_AT_ONCE = 100
 _logger = logging.getLogger(__name__)
 
