@@ -1,0 +1,361 @@
+"""Drives shards: decide, append, replay at once, answer when committed.
+
+One `Runtime` serves one internal topic.  It owns a shard for each partition that this broker
+leads, and runs on the broker's loop thread.  It reads no clock: `now_ms` is an argument, and must
+not jump (the shell passes a wall clock that moves with the monotonic one).
+
+A shard is always ahead of what is committed, by the batches that are on their way.  Nothing that
+was decided on them leaves before they are committed: replies wait for every earlier batch.  If a
+batch fails, the shard is thrown away and loaded again from the log, and whoever waited is told so.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from barnabas.base.errors import (
+    ApiError,
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    NotCoordinator,
+    UnknownServerError,
+)
+from barnabas.coordinator import runtime_codec
+from barnabas.coordinator.runtime_errors import append_error
+from barnabas.coordinator.runtime_slot import Done, Pending, Slot, Status, Waiter
+from barnabas.coordinator.runtime_types import (
+    Answer,
+    Appender,
+    CoordinatorRecord,
+    Decision,
+    Event,
+    Producer,
+    Shard,
+    Ticket,
+)
+from barnabas.records.compression import Buffer, Codec
+from barnabas.records.control import ControlType, EndTxnMarker, encode_end_txn_marker
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.runtime_codec import KeyTypes
+
+__all__ = [
+    "Answer",
+    "Appender",
+    "CoordinatorRecord",
+    "Decision",
+    "Event",
+    "Producer",
+    "Runtime",
+    "Shard",
+    "Ticket",
+    "append_error",
+]
+
+log = logging.getLogger(__name__)
+
+MAX_BATCH_BYTES = 1024 * 1024
+COMMIT_TIMEOUT_MS = 5000
+
+
+class Runtime:
+    """The shards of one internal topic on this broker."""
+
+    def __init__(
+        self,
+        *,
+        make_shard: Callable[[int, int], Shard],
+        types: KeyTypes,
+        appender: Appender,
+        reload: Callable[[int, int], None],
+        effect: Callable[[int, Any], None] | None = None,
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+        commit_timeout_ms: int = COMMIT_TIMEOUT_MS,
+        codec: Codec = Codec.NONE,
+    ) -> None:
+        """`make_shard(partition, epoch)` makes an empty shard; `types` are the topic's records.
+
+        `reload(partition, epoch)` asks the shell to read the log again and to call `load` with it,
+        at once or later; `effect(partition, effect)` is called for each effect of a decision.
+        """
+        self.max_batch_bytes = max_batch_bytes
+        self.commit_timeout_ms = commit_timeout_ms
+        self.codec = codec
+        self._make_shard = make_shard
+        self._types = types
+        self._appender = appender
+        self._reload = reload
+        self._effect = effect
+        self._slots: dict[int, Slot] = {}
+        self._tickets = count(1)
+        self._next_deadline: int | None = None
+
+    # Becoming and ceasing to be the coordinator
+
+    def begin_load(self, partition: int, *, epoch: int) -> None:
+        """This broker leads the partition since `epoch`: refuse requests until it is loaded."""
+        slot = self._slots.get(partition)
+        if slot is not None:
+            if slot.status is Status.LOADING and slot.epoch == epoch:
+                return
+            self._drop(slot)
+        self._slots[partition] = Slot(partition, epoch, self._make_shard(partition, epoch))
+
+    def feed(self, partition: int, *, epoch: int, batches: Iterable[Buffer]) -> bool:
+        """Replay batches, each a whole one, in log order.  False: nobody wants them any more.
+
+        Records of unknown types are passed over.  An exception ends the load: the partition is
+        then refused with NOT_COORDINATOR until it is loaded again.
+        """
+        slot = self._loading(partition, epoch)
+        if slot is None:
+            return False
+        try:
+            for batch in batches:
+                runtime_codec.replay_batch(slot.shard, batch, self._types)
+        except Exception:
+            self._drop(slot)
+            raise
+        return True
+
+    def finish_load(self, partition: int, *, epoch: int, now_ms: int) -> bool:
+        """The log was fed to its end: the shard serves requests from now on."""
+        slot = self._loading(partition, epoch)
+        if slot is None:
+            return False
+        slot.shard.loaded(now_ms)
+        slot.status = Status.ACTIVE
+        self._note_deadline(slot)
+        return True
+
+    def load(
+        self, partition: int, batches: Iterable[Buffer], *, epoch: int = 0, now_ms: int
+    ) -> bool:
+        """`begin_load`, `feed` and `finish_load` in one."""
+        self.begin_load(partition, epoch=epoch)
+        return self.feed(partition, epoch=epoch, batches=batches) and self.finish_load(
+            partition, epoch=epoch, now_ms=now_ms
+        )
+
+    def unload(self, partition: int, *, epoch: int | None = None) -> None:
+        """This broker no longer leads the partition; with `epoch`: unless it does since later."""
+        slot = self._slots.get(partition)
+        if slot is not None and (epoch is None or slot.epoch <= epoch):
+            self._drop(slot)
+
+    def shard(self, partition: int) -> Shard | None:
+        """The shard, if it serves requests."""
+        slot = self._slots.get(partition)
+        return slot.shard if slot is not None and slot.is_active() else None
+
+    def partitions(self) -> list[int]:
+        """The partitions that are served or being loaded."""
+        return list(self._slots)
+
+    def is_loading(self, partition: int) -> bool:
+        slot = self._slots.get(partition)
+        return slot is not None and slot.status is Status.LOADING
+
+    # Requests and time
+
+    def schedule(self, partition: int, event: Event, done: Done, *, now_ms: int) -> None:
+        """Decide on `event`; `done` gets the reply, maybe before this returns."""
+        slot = self._slots.get(partition)
+        if slot is None or not slot.is_active():
+            done(event.refuse(_not_active(slot)))
+            return
+        ticket = next(self._tickets)
+        try:
+            decision = slot.shard.decide(event, ticket=ticket, now_ms=now_ms)
+        except ApiError as error:
+            decision = Decision(reply=event.refuse(error))
+        except Exception:
+            log.exception("a request could not be decided")
+            decision = Decision(reply=event.refuse(UnknownServerError()))
+        self._carry_out(slot, decision, Waiter(event, done), ticket, now_ms)
+        self._run_due(slot, now_ms)
+
+    def broadcast(self, event: Event, *, now_ms: int) -> None:
+        """Let every shard that serves requests decide on `event`.  Nobody waits for the replies."""
+        for partition, slot in list(self._slots.items()):
+            if slot.is_active():
+                self.schedule(partition, event, _forget, now_ms=now_ms)
+
+    def end_transaction(
+        self,
+        partition: int,
+        producer: Producer,
+        *,
+        committed: bool,
+        coordinator_epoch: int,
+        now_ms: int,
+        done: Callable[[ApiError | None], None],
+    ) -> None:
+        """Write the marker that ends a producer's transaction here, and let it take effect."""
+        slot = self._slots.get(partition)
+        if slot is None or not slot.is_active():
+            done(_not_active(slot))
+            return
+        kind = ControlType.COMMIT if committed else ControlType.ABORT
+        batch = encode_end_txn_marker(
+            EndTxnMarker(kind, coordinator_epoch),
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            timestamp=now_ms,
+        )
+        waiter = Waiter(_MARKER, done)
+        pending = Pending(now_ms + self.commit_timeout_ms, replies=[(waiter, None)])
+        slot.pending.append(pending)
+        try:
+            self._append(slot, pending, batch)
+        except Exception as error:
+            if not isinstance(error, ApiError):
+                log.exception("partition %d: a marker could not be written", partition)
+            slot.pending.remove(pending)
+            waiter.refuse(append_error(error))
+            return
+        slot.shard.replay_end_txn(producer, committed=committed)
+        pending.replayed = True
+        slot.drain(self._effect)
+        self._run_due(slot, now_ms)
+
+    def next_deadline(self) -> int | None:
+        """When `tick` has something to do, or earlier."""
+        return self._next_deadline
+
+    def tick(self, now_ms: int) -> None:
+        """Let every shard decide on what is due."""
+        if self._next_deadline is None or self._next_deadline > now_ms:
+            return
+        self._next_deadline = None
+        for slot in list(self._slots.values()):
+            if slot.is_active():
+                self._run_due(slot, now_ms)
+
+    # One decision
+
+    def _run_due(self, slot: Slot, now_ms: int) -> None:
+        if not slot.is_active():
+            return
+        due = slot.shard.next_deadline()
+        if due is not None and due <= now_ms:
+            for decision in slot.shard.tick(now_ms):
+                self._carry_out(slot, decision, None, 0, now_ms)
+                if slot.is_gone():
+                    return
+        while (late := slot.first_awaited()) is not None and late.deadline_ms <= now_ms:
+            late.refuse(CoordinatorNotAvailable("The change was not replicated in time."))
+        self._note_deadline(slot)
+
+    def _carry_out(
+        self, slot: Slot, decision: Decision, waiter: Waiter | None, ticket: Ticket, now_ms: int
+    ) -> None:
+        if waiter is not None and not slot.pending and decision.is_plain_reply:
+            waiter.answer(decision.reply)  # nothing to wait for: the usual heartbeat
+            return
+        pending = slot.enqueue(decision, waiter, ticket, now_ms + self.commit_timeout_ms)
+        if decision.records and not self._write(slot, pending, decision, now_ms):
+            return
+        pending.replayed = True
+        slot.drain(self._effect)
+
+    def _write(self, slot: Slot, pending: Pending, decision: Decision, now_ms: int) -> bool:
+        """Append and replay.  False: it failed, and whoever waited was told."""
+        runs: Iterable[Sequence[CoordinatorRecord]] = (decision.records,)
+        if not decision.atomic:
+            runs = runtime_codec.split(decision.records, max_batch_bytes=self.max_batch_bytes)
+        written = False
+        try:
+            for run in runs:
+                batch = runtime_codec.encode_records(
+                    run, now_ms=now_ms, producer=decision.producer, codec=self.codec
+                )
+                self._append(slot, pending, batch)
+                written = True
+                for record in run:
+                    slot.shard.replay(record, producer=decision.producer)
+        except Exception as error:
+            if not isinstance(error, ApiError):
+                log.exception("partition %d: a change could not be written", slot.partition)
+            if decision.standalone and not written:
+                slot.pending.remove(pending)
+                pending.refuse(append_error(error))
+            else:
+                self._fail(slot, pending, error)
+            return False
+        return not slot.is_gone()
+
+    def _append(self, slot: Slot, pending: Pending, batch: bytearray) -> None:
+        pending.uncommitted += 1
+        try:
+            self._appender.append(slot.partition, batch, partial(self._committed, slot, pending))
+        except Exception:
+            pending.uncommitted -= 1
+            raise
+
+    def _committed(self, slot: Slot, pending: Pending, error: Exception | None) -> None:
+        if slot.is_gone():
+            return
+        if error is not None:
+            self._fail(slot, pending, error)
+            return
+        pending.uncommitted -= 1
+        assert pending.uncommitted >= 0, "a batch is committed once"
+        slot.drain(self._effect)
+
+    # Failing
+
+    def _fail(self, slot: Slot, failed: Pending, error: Exception) -> None:
+        """A batch was lost: the shard knows things that are not in the log.  Load it again."""
+        if slot.is_gone():
+            return
+        log.warning("partition %d: an append failed, loading it again: %s", slot.partition, error)
+        failed.refuse(append_error(error))
+        self._drop(slot)
+        if slot.partition not in self._slots:
+            self.begin_load(slot.partition, epoch=slot.epoch)
+            self._reload(slot.partition, slot.epoch)
+
+    def _drop(self, slot: Slot) -> None:
+        """Forget the shard and tell everyone who waits for it."""
+        if self._slots.get(slot.partition) is slot:
+            del self._slots[slot.partition]
+        slot.drop(NotCoordinator())
+
+    def _loading(self, partition: int, epoch: int) -> Slot | None:
+        slot = self._slots.get(partition)
+        if slot is None or slot.status is not Status.LOADING or slot.epoch != epoch:
+            return None
+        return slot
+
+    def _note_deadline(self, slot: Slot) -> None:
+        self._note(slot.shard.next_deadline())
+        awaited = slot.first_awaited()
+        if awaited is not None:
+            self._note(awaited.deadline_ms)
+
+    def _note(self, due: int | None) -> None:
+        if due is not None and (self._next_deadline is None or due < self._next_deadline):
+            self._next_deadline = due
+
+
+class _Marker:
+    """The event of a transaction's end, whose reply is the error, if any."""
+
+    def refuse(self, error: ApiError) -> ApiError:
+        return error
+
+
+_MARKER = _Marker()
+
+
+def _not_active(slot: Slot | None) -> ApiError:
+    return NotCoordinator() if slot is None else CoordinatorLoadInProgress()
+
+
+def _forget(_: Any) -> None:
+    """Nobody waits."""

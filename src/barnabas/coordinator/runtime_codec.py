@@ -1,0 +1,136 @@
+"""Coordinator records as bytes.
+
+Key and value each start with their version (int16).  What a version of a key means depends on the
+topic: for groups it is the type of the record, for transactions there is only one.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from barnabas.coordinator.runtime_types import CoordinatorRecord, Producer
+from barnabas.protocol.errors import DecodeError
+from barnabas.records.batch import (
+    HEADER_SIZE,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    Record,
+    decode_records,
+    encode_batch,
+    read_header,
+)
+from barnabas.records.compression import Buffer, Codec
+from barnabas.records.control import ControlType, control_type
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.runtime_types import Shard
+    from barnabas.protocol.message import Message
+
+log = logging.getLogger(__name__)
+
+KeyTypes: TypeAlias = "Mapping[int, tuple[type[Message], type[Message]]]"
+"""By version of the key: the classes of key and value."""
+
+_VERSION = struct.Struct(">h")
+_RECORD_OVERHEAD = 24
+"""More than the varints of a record take."""
+
+
+def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
+    """Key and value of `record`."""
+    key = _VERSION.pack(record.key_version) + record.key.encode(record.key_version)
+    if record.value is None:
+        return key, None
+    return key, _VERSION.pack(record.value_version) + record.value.encode(record.value_version)
+
+
+def decode(types: KeyTypes, key: bytes | None, value: bytes | None) -> CoordinatorRecord | None:
+    """The record, or None if it is of a type that a later release brought.
+
+    A value of a later version than ours is read as our latest if that fits.  DecodeError if the
+    bytes are not a record of that type.
+    """
+    if key is None or len(key) < 2:
+        raise DecodeError("a coordinator record without a key")
+    (key_version,) = _VERSION.unpack_from(key)
+    known = types.get(key_version)
+    if known is None:
+        return None
+    key_class, value_class = known
+    decoded = key_class.decode(key, key_version, 2)
+    if value is None:
+        return CoordinatorRecord(key=decoded, key_version=key_version, value=None)
+    if len(value) < 2:
+        raise DecodeError("a coordinator record with a value of one byte")
+    (version,) = _VERSION.unpack_from(value)
+    version = min(version, value_class.max_version)
+    return CoordinatorRecord(
+        key=decoded,
+        key_version=key_version,
+        value=value_class.decode(value, version, 2),
+        value_version=version,
+    )
+
+
+def encode_records(
+    records: Iterable[CoordinatorRecord],
+    *,
+    now_ms: int,
+    producer: Producer | None = None,
+    codec: Codec = Codec.NONE,
+) -> bytearray:
+    """One batch of `records`, without sequence numbers: the coordinator is not a client."""
+    plain = []
+    for record in records:
+        key, value = encode(record)
+        plain.append(Record(timestamp=now_ms, key=key, value=value))
+    return encode_batch(
+        plain,
+        codec=codec,
+        producer_id=NO_PRODUCER_ID if producer is None else producer.producer_id,
+        producer_epoch=NO_PRODUCER_EPOCH if producer is None else producer.producer_epoch,
+        transactional=producer is not None,
+    )
+
+
+def split(
+    records: Sequence[CoordinatorRecord], *, max_batch_bytes: int
+) -> Iterator[list[CoordinatorRecord]]:
+    """Runs of `records` that fit into a batch; a single record that does not stands alone."""
+    run: list[CoordinatorRecord] = []
+    size = HEADER_SIZE
+    for record in records:
+        key, value = encode(record)
+        needed = len(key) + len(value or b"") + _RECORD_OVERHEAD
+        if run and size + needed > max_batch_bytes:
+            yield run
+            run, size = [], HEADER_SIZE
+        run.append(record)
+        size += needed
+    if run:
+        yield run
+
+
+def replay_batch(shard: Shard, batch: Buffer, types: KeyTypes) -> None:
+    """Replay a batch of the log.  What is not a record of one of `types` is passed over."""
+    header = read_header(batch)
+    producer = None
+    if header.is_transactional:
+        producer = Producer(header.producer_id, header.producer_epoch)
+    for plain in decode_records(batch, header):
+        if header.is_control:
+            kind = control_type(plain.key)
+            if kind.ends_transaction:
+                assert producer is not None, "a marker belongs to a producer"
+                shard.replay_end_txn(producer, committed=kind is ControlType.COMMIT)
+            continue
+        try:
+            record = decode(types, plain.key, plain.value)
+        except DecodeError as error:
+            log.warning("offset %d holds no coordinator record: %s", plain.offset, error)
+            continue
+        if record is not None:
+            shard.replay(record, producer=producer)
