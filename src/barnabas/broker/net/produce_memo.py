@@ -185,29 +185,22 @@ def learn(
 
 
 def _index_at(frame: memoryview, body_at: int, request: ProduceRequest, version: int) -> int | None:
-    """Where the partition index stands.  None if anything is not written in the shortest way.
+    """Where the partition index stands.  None if the request could have been written shorter.
 
-    A sender may write lengths in more bytes than they need, or tagged fields that we do not know:
-    then nothing stands where it is looked for.
+    A sender may write a length in more bytes than it needs, or tagged fields that we do not know:
+    then nothing stands where it is looked for.  The shortest way to write a request is the only one
+    of its length.
     """
     data = request.topic_data[0].partition_data[0]
     records, data.records = data.records, b""
-    plain = request.encode(version)
+    shortest = len(request.encode(version))  # with four bytes behind the index
     data.records = records
     assert records is not None
+    index_at = body_at + shortest - 8
+    shortest += len(records)
     if version >= FLEXIBLE_SINCE:
-        start, length, tail = plain[:-4], _varint_bytes(len(records) + 1), b"\0\0\0"
-        assert plain.endswith(b"\1" + tail)
-    else:
-        start, length, tail = plain[:-4], 4, b""
-    records_at = body_at + len(start) + length
-    if (
-        frame[body_at : body_at + len(start)] != start
-        or records_at + len(records) + len(tail) != len(frame)
-        or frame[records_at + len(records) :] != tail
-    ):
-        return None
-    return body_at + len(start) - 4
+        shortest += _varint_bytes(len(records) + 1) - 1
+    return index_at if body_at + shortest == len(frame) else None
 
 
 def _varint_bytes(value: int) -> int:
