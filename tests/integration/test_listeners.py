@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from barnabas.protocol.messages.describe_cluster import DescribeClusterRequest
-from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas_process import BarnabasProcess
 from broker_facts import create_topics
 from quick_clients import read_all, send, values
 from wire_client import METADATA_VERSION, WireClient
+
+from barnabas.protocol.messages.describe_cluster import DescribeClusterRequest
+from barnabas.protocol.messages.metadata import MetadataRequest
 
 NAMES = "listener.security.protocol.map=INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT,PLAINTEXT:PLAINTEXT"
 ENDPOINT = re.compile(r"(?P<name>[A-Z]+)://(?P<host>\[.+?\]|[^:\s]*):(?P<port>\d+)")

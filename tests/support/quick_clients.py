@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    OffsetSpec,
+from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, OffsetSpec
+from wire_client import WireClient
+
+from barnabas.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
 )
 
 PATIENCE_S = 30
@@ -100,14 +101,25 @@ def values(messages: Iterable[Message]) -> list[bytes | None]:
 
 
 def alter(bootstrap: str, kind: str, name: str, **config: str | None) -> None:
-    """Set settings of a "topic" or "broker" (name "" for all); None removes one."""
-    resource = ConfigResource(ConfigResource.Type[kind.upper()], name)
-    for key, value in dotted(config).items():
-        operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
-        resource.add_incremental_config(ConfigEntry(key, value, incremental_operation=operation))
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for changed in admin.incremental_alter_configs([resource]).values():
-        changed.result(PATIENCE_S)
+    """Set settings of a "topic" or "broker" (name "" for all of them); None removes one."""
+    result = try_to_alter(bootstrap, kind, name, **config)
+    assert result.error_code == 0, result
+
+
+def try_to_alter(bootstrap: str, kind: str, name: str, **config: str | None) -> Any:
+    """The answer of IncrementalAlterConfigs for one resource.  librdkafka takes no empty name."""
+    resource = AlterConfigsResource(
+        resource_type=ConfigResource.Type[kind.upper()].value,
+        resource_name=name,
+        configs=[
+            AlterableConfig(name=key, value=value, config_operation=value is None)
+            for key, value in dotted(config).items()
+        ],
+    )
+    host, _, port = bootstrap.rpartition(":")
+    with WireClient(int(port), host=host.strip("[]")) as client:
+        answer = client.call(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    return answer.responses[0]
 
 
 def describe(bootstrap: str, kind: str, name: str) -> dict[str, ConfigEntry]:

@@ -31,6 +31,8 @@ FRAME_BYTES_MIN = 8
 """Api key, version and correlation id: no request is shorter."""
 READ_CHUNK_BYTES = 256 * 1024
 """What is read from disk at once for a listener that cannot use sendfile."""
+OUT_BYTES_MAX = 256 * 1024
+"""Encoded answers that may wait for a client to read; slices of files do not count."""
 WAKE_BYTES = 16 * 1024
 """When a socket is full, this much goes through the transport, which tells when it has room."""
 
@@ -54,6 +56,8 @@ class Connection(asyncio.BufferedProtocol):
         self.requests = requests
         self.turn = server.turn
         self.out: list[Any] = []
+        self.out_bytes = 0
+        """Of the encoded answers in `out`, those to produces excepted: they are short."""
         self.peer_host = "?"
         self.client_id: str | None = None
         self.produce_memo: Any = None
@@ -74,7 +78,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
         sock = transport.get_extra_info("socket")
         peer = transport.get_extra_info("peername")
-        self.peer_host = peer[0] if isinstance(peer, tuple) else "local"
+        # A socket for both families tells of an IPv4 client in this form.
+        self.peer_host = peer[0].removeprefix("::ffff:") if isinstance(peer, tuple) else "local"
         self._fd = sock.fileno()
         # A second handle on the transport's descriptor, for send with flags; detached at the end.
         self._sock = socket.socket(fileno=self._fd)
@@ -136,6 +141,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writable = True
+        self.last_active = self.turn.now  # the client has read
         self.turn.schedule(self)
 
     # -- in
@@ -155,7 +161,7 @@ class Connection(asyncio.BufferedProtocol):
                 stop = pos + 4 + size
                 if stop > end:
                     break
-                if len(self.out) >= parts_max:
+                if len(self.out) >= parts_max or self.out_bytes > OUT_BYTES_MAX:
                     self._block()
                     break
                 handle(self, data, view, pos + 4, stop)
@@ -216,6 +222,11 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- out
 
+    def answer(self, parts: list[Any]) -> None:
+        """Put an encoded answer into the queue."""
+        self.out.extend(parts)
+        self.out_bytes += sum(map(_encoded_bytes, parts))
+
     def answer_later(self, later: Later) -> Slot:
         slot = Slot(later)
         self.out.append(slot)
@@ -223,6 +234,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def fill(self, slot: Slot, parts: list[Any]) -> None:
         slot.parts = parts
+        self.out_bytes += sum(map(_encoded_bytes, parts))
         if not self.closed:
             self.turn.schedule(self)
 
@@ -245,7 +257,13 @@ class Connection(asyncio.BufferedProtocol):
         if done:
             self.last_active = self.turn.now
             del out[:done]
-        if self._blocked and len(out) < self.server.queued_parts_max // 2:
+            if self.out_bytes:
+                self.out_bytes = sum(map(_encoded_bytes, out))
+        if (
+            self._blocked
+            and len(out) < self.server.queued_parts_max // 2
+            and self.out_bytes < OUT_BYTES_MAX
+        ):
             self._unblock()
 
     def _send_direct(self, out: list[Any]) -> int:
@@ -326,3 +344,9 @@ class Connection(asyncio.BufferedProtocol):
     def __str__(self) -> str:
         name = f" ({self.client_id!a})" if self.client_id else ""
         return f"connection from {self.peer_host}{name} on {self.listener.name}"
+
+
+def _encoded_bytes(part: Any) -> int:
+    if type(part) is Slot:
+        return sum(map(_encoded_bytes, part.parts or ()))
+    return len(part) if type(part) is bytes else 0

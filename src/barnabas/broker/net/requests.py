@@ -91,7 +91,7 @@ class Requests:
             slot = connection.answer_later(answer)
             answer.when_done(partial(self._fill, connection, slot, described, ctx))
         elif answer is not None:
-            connection.out.extend(self._encode(described, ctx, answer))
+            connection.answer(self._encode(described, ctx, answer))
 
     def _fill(
         self,
@@ -156,4 +156,4 @@ class Requests:
         described = self._routes[entry.key][1]
         response: Any = entry.handler(self._broker, ctx, described.request())
         response.error_code = int(ErrorCode.UNSUPPORTED_VERSION)
-        connection.out.extend(self._encode(described, ctx, response))
+        connection.answer(self._encode(described, ctx, response))

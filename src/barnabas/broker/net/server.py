@@ -33,6 +33,7 @@ class Server:
         self._requests = requests
         self._connections: set[Connection] = set()
         self._per_host: Counter[str] = Counter()
+        self._per_listener: Counter[str] = Counter()
         self._servers: list[asyncio.Server] = []
         self.configure(config)
 
@@ -40,10 +41,12 @@ class Server:
         """Take over the limits; called again when a dynamic setting changes."""
         self.request_bytes_max = config.int("socket.request.max.bytes")
         self.queued_parts_max = config.int("queued.max.requests")
+        self._config = config
         self._connections_max = config.int("max.connections")
         self._per_host_max = config.int("max.connections.per.ip")
         self._per_host_overrides = _host_limits(config.list("max.connections.per.ip.overrides"))
-        self._idle_s_max = config.int("connections.max.idle.ms") / 1000
+        idle_ms_max = config.int("connections.max.idle.ms")
+        self._idle_s_max = idle_ms_max / 1000 if idle_ms_max >= 0 else float("inf")
         self._backlog = max(BACKLOG_MIN, config.int("socket.listen.backlog.size"))
         self._send_buffer = _if_set(config, "socket.send.buffer.bytes")
         self._receive_buffer = _if_set(config, "socket.receive.buffer.bytes")
@@ -68,12 +71,18 @@ class Server:
 
     def admit(self, connection: Connection) -> bool:
         """Count a new connection; False if it is one too many."""
-        host = connection.peer_host
-        host_max = self._per_host_overrides.get(host, self._per_host_max)
+        host, listener = connection.peer_host, connection.listener.name
         self._connections.add(connection)
         self._per_host[host] += 1
+        self._per_listener[listener] += 1
+        host_max = self._per_host_overrides.get(host, self._per_host_max)
         if self._per_host[host] > host_max:
             logger.warning("refusing %s: %d connections from it already", connection, host_max)
+            return False
+        listener_max = self._config.of_listener(listener, "max.connections")
+        assert isinstance(listener_max, int)
+        if self._per_listener[listener] > listener_max:
+            logger.warning("refusing %s: %d connections on it", connection, listener_max)
             return False
         if len(self._connections) > self._connections_max:
             logger.warning("refusing %s: %d connections", connection, self._connections_max)
@@ -83,6 +92,7 @@ class Server:
     def forget(self, connection: Connection) -> None:
         if connection in self._connections:
             self._connections.remove(connection)
+            self._per_listener[connection.listener.name] -= 1
             self._per_host[connection.peer_host] -= 1
             if not self._per_host[connection.peer_host]:
                 del self._per_host[connection.peer_host]
@@ -113,9 +123,13 @@ def _if_set(config: BrokerConfig, name: str) -> int:
 
 
 def _host_limits(items: Iterable[str]) -> dict[str, int]:
-    """`host:count` pairs of `max.connections.per.ip.overrides`."""
-    limits = {}
+    """`host:count` pairs of `max.connections.per.ip.overrides`; a name stands for its addresses."""
+    limits: dict[str, int] = {}
     for item in items:
         host, _, count = item.rpartition(":")
-        limits[host] = int(count)
+        try:
+            found = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
+            limits.update((str(address[0]), int(count)) for *_, address in found)
+        except (ValueError, OSError) as error:
+            logger.warning("max.connections.per.ip.overrides: %s is passed over: %s", item, error)
     return limits

@@ -51,16 +51,13 @@ class Turn:
         self._scheduled = False
         self.now = self.loop.time()
         self.write()
-        ready = self._ready
-        index = 0
-        while index < len(ready):  # waking a fetch or taking up a backlog may append to it
-            connection = ready[index]
-            index += 1
+        # Those who take up a backlog come again in a turn of their own: others are served between.
+        ready, self._ready = self._ready, []
+        for connection in ready:
             connection.queued = False
             connection.drain()
             if self.replicas.dirty:
                 self.write()
-        ready.clear()
         self._set_timer()
 
     def expire(self) -> None:
