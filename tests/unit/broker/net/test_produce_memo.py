@@ -95,6 +95,10 @@ class Request(NamedTuple):
                 whole = bytearray(head + body)
                 whole[8 + self.at % (len(whole) - 8)] ^= 1 << self.at % 8
                 return bytes(whole)
+            case "a wrong tail":
+                whole = bytearray(head + body)
+                whole[-1 - self.at % 3] ^= 1
+                return bytes(whole)
             case "an unknown tagged field" if self.version >= FLEXIBLE:
                 field = bytes([1, 90, self.at % 9]) + bytes(self.at % 9)
                 places = (len(body) - 1, len(body) - 2, len(body) - 3)
@@ -126,6 +130,7 @@ FAULTS = (
     "bytes behind it",
     "cut off",
     "a flipped bit",
+    "a wrong tail",
     "an unknown tagged field",
     "a long length",
     "a wrong length",
@@ -250,7 +255,7 @@ def world(tmp_path: Path) -> Iterator[WiredBroker]:
     made.close()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(turns=conversations())
 def test_the_short_way_and_the_long_way_are_the_same(turns: list[list[Request]]) -> None:
     with TemporaryDirectory() as path:
@@ -322,6 +327,22 @@ def test_a_connection_lost_before_its_batch_is_written_hides_no_failure_from_oth
 
     result = answer(stays.answers()[0]).responses[0].partition_responses[0]
     assert result.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_wherever_a_request_is_cut_off_its_connection_is_closed_with_one_line(
+    world: WiredBroker, caplog: pytest.LogCaptureFixture, version: int
+) -> None:
+    whole = ask(version).frame(2)
+    for size in range(8, len(whole)):
+        client = world.connect()
+        client.send(ask(version).frame(1))
+        client.send(whole[:size], cut=size // 2)  # so that nothing lies behind it in memory
+        world.run_turn()
+
+        assert client.is_closed
+    assert {record.exc_info for record in caplog.records} == {None}
+    assert len(caplog.records) == len(whole) - 8
 
 
 def test_a_topic_made_anew_gets_what_is_sent_after_that(world: WiredBroker) -> None:
