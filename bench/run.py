@@ -42,7 +42,7 @@ def warn_when_busy() -> None:
 
 def main() -> int:
     import targets
-    from machine import description
+    from machine import description, warm_memory
     from report import markdown
     from session import Session
 
@@ -53,6 +53,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="bench-", dir=data_root()))
     began = time.monotonic()
     warn_when_busy()
+    warm_memory()
     with (BENCH / "history.jsonl").open("a") as history:
         session = Session(
             targets=chosen, rounds=rounds, quick=options.quick, folder=folder, history=history

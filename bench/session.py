@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +15,10 @@ from typing import TextIO
 from harness.brokers import Broker
 from harness.processes import cpu_seconds
 from targets import Target
+
+WARM_UPS_MAX = 12
+QUICK_WARM_UPS_MAX = 4
+STEADY = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,20 @@ class Session:
                 target.name: stack.enter_context(target.running(self.new_folder(target.name)))
                 for target in self.targets
             }
+
+    def warm_up(self, cost: Callable[[], float]) -> None:
+        """Repeat a load, unmeasured, until it gets no cheaper.
+
+        A JVM compiles for quite a while; what is measured before is its interpreter. Warm is a
+        broker that twice in a row did not cost at least a fifth less than its best so far.
+        """
+        best, stale = float("inf"), 0
+        for _ in range(QUICK_WARM_UPS_MAX if self.quick else WARM_UPS_MAX):
+            found = cost()
+            stale = 0 if found < STEADY * best else stale + 1
+            best = min(best, found)
+            if stale == 2:
+                return
 
     def note(self, sample: Sample) -> None:
         self.samples.append(sample)

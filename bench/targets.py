@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,11 +68,16 @@ class Target(ABC):
     _numbers = count()
 
     def new_topic(self, broker: Broker, partitions: int) -> str:
-        """A topic that nobody wrote to yet."""
+        """A topic that nobody wrote to yet, with a leader for every partition."""
         name = f"bench-{next(self._numbers)}"
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
-        return name
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            found = admin.list_topics(name, timeout=10).topics[name].partitions.values()
+            if len(found) == partitions and all(one.leader >= 0 for one in found):
+                return name
+        raise TimeoutError(f"{broker.name} does not show the new topic {name}")
 
     def drop_topic(self, broker: Broker, topic: str) -> None:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harness.brokers import Broker
 from programs import Load, java_consume, librdkafka
 from session import CpuMeter, Sample, Session
@@ -21,9 +23,8 @@ def run(session: Session) -> None:
             for target in readable
             for size, count in SIZES.items()
         }
-        for target in readable:  # once unmeasured: JVMs warm, page cache too
-            for size in SIZES:
-                read("librdkafka", brokers[target.name], loads[target.name, size])
+        for (name, _), load in loads.items():
+            session.warm_up(partial(cost, brokers[name], load))
         for size in SIZES:
             for client in CLIENTS:
                 for number, target in session.in_turn():
@@ -40,6 +41,12 @@ def fill(session: Session, target: Target, broker: Broker, size: int, count: int
     load = Load(topic=topic, count=session.scale(count), size=size, settings=FILL)
     librdkafka("produce", broker.bootstrap, load)
     return Load(topic=topic, count=load.count, size=size)
+
+
+def cost(broker: Broker, load: Load) -> float:
+    with CpuMeter(broker) as cpu:
+        read("librdkafka", broker, load)
+    return cpu.seconds
 
 
 def read(client: str, broker: Broker, load: Load) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harness.brokers import Broker
 from programs import Load, librdkafka
 from session import Sample, Session
@@ -11,16 +13,14 @@ NAME = "latency"
 SIZE = 100
 ACKS = ("1", "all")
 WARM_UP_RECORDS = 3_000
-WARM_UPS_MAX = 8
-STEADY = 0.8
-"""Warm is who is not at least a fifth faster than the time before."""
 
 
 def run(session: Session) -> None:
     count = 4_000 if not session.quick else 1_500
     with session.all_running() as brokers:
         for target in session.targets:
-            warm_up(target, brokers[target.name])
+            broker = brokers[target.name]
+            session.warm_up(partial(middle, target, broker))
         for number, target in session.in_turn():
             for acks in ACKS:
                 answer = measure(target, brokers[target.name], count, acks)
@@ -30,14 +30,8 @@ def run(session: Session) -> None:
                     session.note(Sample(**key, metric=metric, value=answer[metric]))
 
 
-def warm_up(target: Target, broker: Broker) -> None:
-    """The same load, unmeasured, until it gets no faster: a JVM compiles for quite a while."""
-    previous = float("inf")
-    for _ in range(WARM_UPS_MAX):
-        middle = measure(target, broker, WARM_UP_RECORDS, "all")["p50_ms"]
-        if middle > STEADY * previous:
-            return
-        previous = middle
+def middle(target: Target, broker: Broker) -> float:
+    return measure(target, broker, WARM_UP_RECORDS, "all")["p50_ms"]
 
 
 def measure(target: Target, broker: Broker, count: int, acks: str) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from harness.brokers import Broker
 from programs import Load, java_produce, librdkafka
@@ -43,7 +44,7 @@ CASES = (
 def run(session: Session) -> None:
     with session.all_running() as brokers:
         for target in session.targets:
-            warm_up(target, brokers[target.name])
+            session.warm_up(partial(warm_up_cost, target, brokers[target.name]))
         for case in CASES:
             for number, target in session.in_turn():
                 if case.client == "Java" and not target.speaks_java:
@@ -51,13 +52,13 @@ def run(session: Session) -> None:
                 measure(session, case, number, target, brokers[target.name])
 
 
-def warm_up(target: Target, broker: Broker) -> None:
-    """Lets the JVM compile, and every program and library into the page cache."""
-    for size, count in ((1024, 150_000), (100, 500_000)):
-        topic = target.new_topic(broker, 1)
-        load = Load(topic=topic, count=count, size=size, settings=("batch.size=16384",))
+def warm_up_cost(target: Target, broker: Broker) -> float:
+    topic = target.new_topic(broker, 1)
+    load = Load(topic=topic, count=200_000, size=1024, settings=("batch.size=16384",))
+    with CpuMeter(broker) as cpu:
         librdkafka("produce", broker.bootstrap, load)
-        target.drop_topic(broker, topic)
+    target.drop_topic(broker, topic)
+    return cpu.seconds
 
 
 def measure(session: Session, case: Case, number: int, target: Target, broker: Broker) -> None:

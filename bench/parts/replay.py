@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from capture import capture_produce
@@ -13,6 +14,7 @@ from targets import Target
 
 NAME = "replay"
 DEPTHS = (1, 5, 50)
+WARM_UP_REQUESTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +63,8 @@ def run(session: Session) -> None:
         for frame in FRAMES:
             able = [t for t in session.targets if t.speaks_java or frame.client != "Java"]
             files = {t.name: captured(session, frame, t, brokers[t.name]) for t in able}
-            for target in able:  # once unmeasured
-                play(files[target.name], brokers[target.name], frame.requests[50], 50)
+            for target in able:
+                session.warm_up(partial(cost, files[target.name], brokers[target.name]))
             for depth in DEPTHS:
                 for number, target in session.in_turn():
                     if target in able:
@@ -92,6 +94,10 @@ def captured(session: Session, frame: Frame, target: Target, broker: Broker) -> 
     file = session.new_folder("capture") / "produce.bin"
     file.write_bytes(capture_produce(broker.bootstrap, send))
     return file
+
+
+def cost(file: Path, broker: Broker) -> float:
+    return play(file, broker, WARM_UP_REQUESTS, 5)["cpu_us_per_req"]
 
 
 def play(file: Path, broker: Broker, requests: int, depth: int) -> dict[str, float]:

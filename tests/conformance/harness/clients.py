@@ -196,15 +196,24 @@ class NodeClient(Client):
     null_headers = False
 
 
-def start_node(log_path: Path) -> LineProcess:
-    """The program behind NodeClient; its packages are fetched when they are not there yet."""
-    folder = CONFORMANCE / "node"
-    installed = (
-        folder / "node_modules" / f".installed-{digest((folder / 'package.json').read_bytes())}"
-    )
+NODE = CONFORMANCE / "node"
+
+
+def install_node_packages() -> None:
+    """Into `node_modules` beside the program, unless they are there."""
+    key = digest((NODE / "package.json").read_bytes())
+    installed = NODE / "node_modules" / f".installed-{key}"
     with lock("npm"):
-        if not installed.exists():
-            command = [need("npm"), "install", "--no-audit", "--no-fund", "--loglevel=error"]
-            subprocess.run(command, cwd=folder, check=True, capture_output=True)
-            installed.touch()
-    return LineProcess([need("node"), str(folder / "line.js")], log_path)
+        if installed.exists():
+            return
+        command = [need("npm"), "install", "--no-audit", "--no-fund", "--loglevel=error"]
+        run = subprocess.run(command, cwd=NODE, capture_output=True, text=True, check=False)
+        if run.returncode:
+            raise RuntimeError(f"npm failed:\n{run.stdout[-1000:]}{run.stderr[-2000:]}")
+        installed.touch()
+
+
+def start_node(log_path: Path) -> LineProcess:
+    """The program behind NodeClient."""
+    install_node_packages()
+    return LineProcess([need("node"), str(NODE / "line.js")], log_path)
