@@ -133,7 +133,7 @@ COMMAND = Command(
     summary="Start a broker on this machine; Ctrl-C stops it.",
     examples=(
         "",
-        "--data-dir /var/lib/barnabas --listen 0.0.0.0:9092",
+        "--data-dir /var/lib/barnabas --listen :9092",
         "--config server.properties --override log.retention.hours=24",
     ),
     options=OPTIONS,

@@ -367,7 +367,7 @@ def test_a_partition_written_before_its_directory_failed_keeps_its_answer(
 def test_a_batch_that_needs_a_new_segment_on_a_bad_disk_fails_the_turn(
     make: Make, kind: str
 ) -> None:
-    world = make(log_segment_bytes="1048576")
+    world = make()
     world.topic("t", segment_bytes="1048576")
     partition = world.partition("t")
     world.append("t", bytes(600_000))
@@ -380,6 +380,20 @@ def test_a_batch_that_needs_a_new_segment_on_a_bad_disk_fails_the_turn(
 
     assert [type(failure) for failure in queued.failures] == [StorageFailed]
     assert bool(world.logs.usable_directories()) is (kind == "full")
+
+
+def test_a_disk_that_cannot_begin_a_segment_is_given_up_at_once(make: Make) -> None:
+    world = make()
+    world.topic("t", segment_bytes="1048576")
+    world.append("t", bytes(600_000))
+    world.replicas.write_dirty()
+    world.disk.broken = True
+
+    with pytest.raises(StorageFailed):
+        world.append("t", bytes(600_000))
+
+    assert world.logs.usable_directories() == []
+    assert world.partition("t").log is None
 
 
 # Time.

@@ -310,6 +310,27 @@ def test_a_failed_write_is_answered_alike_on_both_ways(
     assert world.partition("plain").leader_log().end_offset == 1
 
 
+def test_acks_all_waits_for_the_replicas_on_both_ways(world: WiredBroker) -> None:
+    client = world.connect()
+    topic_id = world.partition("followed").topic_id
+    request = ask(acks=-1)._replace(topic="followed")
+    client.send(request.frame(1))
+    client.send(request.frame(2))
+    world.run_turn()
+    assert client.answers() == []
+
+    world.change(topic_id, isr=[NODE_ID])
+    world.run_turn()
+    assert len(client.answers()) == 2
+    client.send(request.frame(3))
+    client.send(request.frame(4))
+    world.change(topic_id, isr=[NODE_ID, OTHER])
+    client.send(request.frame(5))
+    world.run_turn()
+
+    assert len(client.answers()) == 2
+
+
 def test_a_connection_lost_before_its_batch_is_written_hides_no_failure_from_others(
     world: WiredBroker,
 ) -> None:

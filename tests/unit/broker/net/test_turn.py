@@ -187,6 +187,18 @@ def test_a_turn_may_bring_more_than_the_receive_buffer_holds(world: WiredBroker)
     assert found == list(range(count))
 
 
+def test_large_frames_keep_their_buffers_until_they_are_written(world: WiredBroker) -> None:
+    clients = [world.connect() for _ in range(3)]
+    for turn in range(3):  # the later turns use the buffers of the earlier ones again
+        for number, client in enumerate(clients):
+            frame = produce(bytes([10 * turn + number]) * 300_000)
+            client.send(frame, cut=100_000)
+        world.run_turn()
+
+    found = [value[:1] for value in values_of(world.partition("t").leader_log()) if value]
+    assert found == [bytes([10 * turn + number]) for turn in range(3) for number in range(3)]
+
+
 def test_what_was_received_but_not_written_survives_the_next_reads(world: WiredBroker) -> None:
     first, second = world.connect(), world.connect()
     first.send(produce(b"first" * 100))
