@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, OffsetSpec
-from wire_client import WireClient
+from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource
+from wire_client import WireClient, offset_for
 
 from barnabas.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -56,13 +56,14 @@ def try_to_send(
 
 def watermarks(bootstrap: str, topic: str, *, partition: int = 0) -> tuple[int, int]:
     """First offset and the one after the last."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    where = TopicPartition(topic, partition)
-    low, high = (
-        admin.list_offsets({where: spec})[where].result(PATIENCE_S).offset
-        for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
-    )
-    return int(low), int(high)
+    with connected(bootstrap) as client:
+        low, high = (offset_for(client, topic, at, partition=partition) for at in (-2, -1))
+    return low, high
+
+
+def connected(bootstrap: str) -> WireClient:
+    host, _, port = bootstrap.rpartition(":")
+    return WireClient(int(port), host=host.strip("[]"))
 
 
 def read_all(bootstrap: str, topic: str, *, partition: int = 0, **config: Any) -> list[Message]:
@@ -76,6 +77,7 @@ def read_all(bootstrap: str, topic: str, *, partition: int = 0, **config: Any) -
         "enable.auto.commit": False,
         "enable.partition.eof": True,
         "fetch.queue.backoff.ms": 5,
+        "fetch.wait.max.ms": 10,
         "auto.offset.reset": "error",
     }
     consumer = Consumer({**settings, **dotted(config)})
@@ -116,8 +118,7 @@ def try_to_alter(bootstrap: str, kind: str, name: str, **config: str | None) -> 
             for key, value in dotted(config).items()
         ],
     )
-    host, _, port = bootstrap.rpartition(":")
-    with WireClient(int(port), host=host.strip("[]")) as client:
+    with connected(bootstrap) as client:
         answer = client.call(IncrementalAlterConfigsRequest(resources=[resource]), 1)
     return answer.responses[0]
 

@@ -21,7 +21,7 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from barnabas.records.batch import Record, encode_batch
+from barnabas.records.batch import Record, decode_records, encode_batch, iter_headers
 
 FETCH_VERSION = 12  # the last one with topic names
 LIST_OFFSETS_VERSION = 8
@@ -182,4 +182,21 @@ def offset_for(client: WireClient, topic: str, timestamp: int, *, partition: int
     result = answer.topics[0].partitions[0]
     assert result.error_code == 0, result
     found: int = result.offset
+    return found
+
+
+def read_log(client: WireClient, topic: str, *, partition: int = 0) -> list[Record]:
+    """Every record of a partition, from its first offset to its end."""
+    offset = offset_for(client, topic, -2, partition=partition)
+    end = offset_for(client, topic, -1, partition=partition)
+    found: list[Record] = []
+    while offset < end:
+        request = fetch_request(topic, partition=partition, offset=offset)
+        answer = fetched(client.call(request, FETCH_VERSION))
+        assert answer.error_code == 0, answer
+        assert answer.records, f"nothing at offset {offset} of {end}"
+        for at, header in iter_headers(answer.records):
+            batch = memoryview(answer.records)[at : at + header.size_bytes]
+            found += [r for r in decode_records(batch, header) if offset <= r.offset < end]
+            offset = header.last_offset + 1
     return found

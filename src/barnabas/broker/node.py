@@ -164,7 +164,7 @@ class Node:
         self._server = Server(self._turn, Requests(self.broker, load_handlers()), config)
         for binding in self._bindings:
             self._server.tune(binding.sock)
-        replicas.apply(image, image.as_changes())
+        replicas.load(image)
         self.controller.follow(self._metadata_changed)
 
     def _is_known(self, log: Log) -> bool:

@@ -49,6 +49,7 @@ class ReplicaManager:
         self._by_name: dict[tuple[str, int], Partition] = {}
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._after_write: list[Callable[[], None]] = []
+        self._is_whole = True
 
     # -- look-ups
 
@@ -76,6 +77,16 @@ class ReplicaManager:
         return NotLeader() if elsewhere else UnknownTopicOrPartition()
 
     # -- metadata
+
+    def load(self, image: ClusterImage) -> None:
+        """Begin with the partitions that were there when this broker last stopped.
+
+        While a log directory is broken, one without a log may have it there: it stays offline, as
+        an empty log in its place would let records vanish and offsets be used twice.
+        """
+        self._is_whole = len(self._logs.usable_directories()) == len(self._logs.directories)
+        self.apply(image, image.as_changes())
+        self._is_whole = True
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
         """Follow the metadata journal: `image` is its state after `changes`."""
@@ -120,6 +131,8 @@ class ReplicaManager:
         config = self._topic_config(topic)
         partition.min_isr = config.min_insync_replicas
         try:
+            if not self._is_whole and self._logs.get(topic, index) is None:
+                raise StorageFailed("its log is not in the log directories that can be used")
             partition.log = self._logs.open(topic, index, topic_id, config)
         except StorageFailed as error:
             logger.warning("%s-%d is offline: %s", topic, index, error)
@@ -174,6 +187,12 @@ class ReplicaManager:
             if partition.log is not None:
                 self._logs.write_failed(partition.log, failure)
             raise
+        self.mark_dirty(partition)
+        return appended
+
+    def append_internal(self, partition: Partition, data: memoryview, *, now_ms: int) -> Appended:
+        """`append` for the coordinators' own batches."""
+        appended = partition.append_internal(data, now_ms=now_ms)
         self.mark_dirty(partition)
         return appended
 
