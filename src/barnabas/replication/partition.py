@@ -6,7 +6,7 @@ fetches) when the replica manager has written the log's bytes to the page cache.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from barnabas.base.errors import (
     FencedLeaderEpoch,
@@ -15,6 +15,7 @@ from barnabas.base.errors import (
     StorageFailed,
     UnknownLeaderEpoch,
 )
+from barnabas.records.batch import set_offset_and_epoch
 
 if TYPE_CHECKING:
     from barnabas.replication.purgatory import Parked
@@ -112,12 +113,23 @@ class Partition:
         """Queue one batch on the log.  `data` is patched in place and kept until the next write."""
         log = self.leader_log()
         if acks == -1 and len(self.isr) < self.min_isr:
-            raise NotEnoughReplicas(
-                f"{len(self.isr)} in-sync replicas of {self.topic}-{self.index}, "
-                f"min.insync.replicas is {self.min_isr}"
-            )
+            self._refuse_few_replicas()
         return log.append_as_leader(
             data, leader_epoch=self.leader_epoch, now_ms=now_ms, zstd_allowed=zstd_allowed
+        )
+
+    def append_internal(self, data: memoryview, *, now_ms: int) -> Appended:
+        """Queue a batch of a coordinator: as trusted as one from a leader, and with acks=all."""
+        log = self.leader_log()
+        if len(self.isr) < self.min_isr:
+            self._refuse_few_replicas()
+        set_offset_and_epoch(data, 0, log.end_offset, self.leader_epoch)
+        return log.append_as_follower(data, now_ms=now_ms)
+
+    def _refuse_few_replicas(self) -> NoReturn:
+        raise NotEnoughReplicas(
+            f"{len(self.isr)} in-sync replicas of {self.topic}-{self.index}, "
+            f"min.insync.replicas is {self.min_isr}"
         )
 
     def advance_high_watermark(self) -> bool:

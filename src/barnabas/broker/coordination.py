@@ -1,0 +1,267 @@
+"""The shell around a coordinator: its internal topic, the logs behind it, and its timer.
+
+`coordinator/runtime.py` decides; here is what it needs of a broker.  When this broker becomes the
+leader of a partition of the internal topic, the log is read, a slice a loop turn, and fed
+to the runtime; when it ceases to be, the runtime forgets the shard.  Loop thread only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from barnabas.base.errors import (
+    ApiError,
+    CoordinatorNotAvailable,
+    ErrorCode,
+    NotCoordinator,
+)
+from barnabas.coordinator.runtime_routing import partition_for
+from barnabas.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from barnabas.records.batch import iter_headers
+from barnabas.replication.purgatory import Parked
+
+if TYPE_CHECKING:
+    from barnabas.broker.state import Broker
+    from barnabas.controller.image import ImageChanges
+    from barnabas.coordinator.runtime import Runtime
+    from barnabas.coordinator.runtime_types import Committed
+    from barnabas.protocol.message import Message
+    from barnabas.replication.partition import Partition
+
+logger = logging.getLogger("barnabas.coordination")
+
+LOAD_BYTES = 1024 * 1024
+"""What is read of a log in one loop turn."""
+NEVER = float("inf")
+
+
+class Coordination:
+    """One coordinator of this broker.  Set `runtime` before anything else is called."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        topic: str,
+        settings_prefix: str,
+        schedule_turn: Callable[[], None],
+    ) -> None:
+        self.broker = broker
+        self.topic = topic
+        self.runtime: Runtime
+        self._loop = loop
+        self._prefix = settings_prefix
+        self._schedule_turn = schedule_turn
+        self._start_ms = broker.clock.now_ms() - broker.clock.monotonic() * 1000
+        self._led: dict[int, int] = {}
+        """Leader epoch of each partition that this broker leads and the runtime knows of."""
+        self._creating: list[Callable[[ApiError | None], None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    # -- time
+
+    def now_ms(self) -> int:
+        """Wall time that does not jump when somebody sets the clock: what sessions go by."""
+        return int(self._start_ms + self.broker.clock.monotonic() * 1000)
+
+    def _set_timer(self) -> None:
+        deadline = self.runtime.next_deadline()
+        if deadline is None:
+            return
+        when = self.broker.clock.monotonic() + max(0, deadline - self.now_ms()) / 1000
+        if self._timer is not None:
+            if self._timer.when() <= when:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.runtime.tick(self.now_ms())
+        self._set_timer()
+        self._schedule_turn()
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for index in list(self._led):
+            self.runtime.unload(index)
+        self._led.clear()
+
+    # -- requests
+
+    def partition_of(self, name: str) -> int:
+        """The partition in charge of a group or transactional id; the topic must exist."""
+        topic = self.broker.image.topics.get(self.topic)
+        if topic is None:
+            raise NotCoordinator
+        return partition_for(name, len(topic.partitions))
+
+    def schedule(self, name: str, event: Any, done: Callable[[Any], None]) -> None:
+        """Let the shard in charge of `name` decide on `event`; `done` gets the reply."""
+        try:
+            index = self.partition_of(name)
+        except ApiError as error:
+            done(event.refuse(error))
+            return
+        self.schedule_at(index, event, done)
+
+    def schedule_at(self, index: int, event: Any, done: Callable[[Any], None]) -> None:
+        self.runtime.schedule(index, event, done, now_ms=self.now_ms())
+        self._set_timer()
+
+    # -- the topic
+
+    def with_topic(self, done: Callable[[ApiError | None], None]) -> None:
+        """Call back once the internal topic exists; it is made when it is first needed."""
+        if self.topic in self.broker.image.topics:
+            done(None)
+            return
+        self._creating.append(done)
+        if len(self._creating) == 1:
+            self.broker.controller.submit(self._creation(), self._created)
+
+    def _creation(self) -> CreateTopicsRequest:
+        config = self.broker.config
+        brokers = len(self.broker.image.active_brokers())
+        factor = min(config.int(f"{self._prefix}.replication.factor"), max(1, brokers))
+        segment_bytes = config.int(f"{self._prefix}.segment.bytes")
+        settings = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(segment_bytes),
+        }
+        return CreateTopicsRequest(
+            timeout_ms=30_000,
+            topics=[
+                CreatableTopic(
+                    name=self.topic,
+                    num_partitions=config.int(f"{self._prefix}.num.partitions"),
+                    replication_factor=factor,
+                    configs=[
+                        CreatableTopicConfig(name=name, value=value)
+                        for name, value in settings.items()
+                    ],
+                )
+            ],
+        )
+
+    def _created(self, response: Message) -> None:
+        assert isinstance(response, CreateTopicsResponse)
+        waiting, self._creating = self._creating, []
+        code = ErrorCode(response.topics[0].error_code)
+        error: ApiError | None = None
+        if code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
+            logger.warning("%s could not be made: %s", self.topic, response.topics[0].error_message)
+            error = CoordinatorNotAvailable()
+        for done in waiting:
+            done(error)
+
+    # -- leadership
+
+    def apply(self, changes: ImageChanges) -> None:
+        """The metadata changed: load the partitions that this broker now leads, drop the others."""
+        topic = self.broker.image.topics.get(self.topic)
+        if topic is None:
+            for index in list(self._led):
+                self._drop(index)
+            return
+        for topic_id, index in changes.partitions:
+            if topic_id == topic.id:
+                self._follow(index)
+
+    def load_all(self) -> None:
+        """At the start: everything that this broker leads."""
+        topic = self.broker.image.topics.get(self.topic)
+        for index in range(len(topic.partitions) if topic else 0):
+            self._follow(index)
+
+    def _follow(self, index: int) -> None:
+        found = self.broker.replicas.find(self.topic, index)
+        if found is None or not found.is_leader or found.log is None:
+            self._drop(index)
+        elif self._led.get(index) != found.leader_epoch:
+            self._led[index] = found.leader_epoch
+            self._load(index, found.leader_epoch)
+
+    def _drop(self, index: int) -> None:
+        if self._led.pop(index, None) is not None:
+            self.runtime.unload(index)
+
+    def reload(self, index: int, epoch: int) -> None:
+        """The runtime lost track of a shard: feed it the log again."""
+        self._loop.call_soon(self._load, index, epoch)
+
+    def _load(self, index: int, epoch: int) -> None:
+        found = self.broker.replicas.find(self.topic, index)
+        if self._led.get(index) != epoch or found is None or found.log is None:
+            return
+        self.runtime.begin_load(index, epoch=epoch)
+        self._load_from(found, epoch, found.log.start_offset)
+
+    def _load_from(self, found: Partition, epoch: int, offset: int) -> None:
+        """One slice of the log; then, in another loop turn, the next."""
+        log, index = found.log, found.index
+        if log is None or self._led.get(index) != epoch:
+            return
+        try:
+            end = log.written_end_offset
+            slice_ = log.read(offset, max_bytes=LOAD_BYTES, end_offset=end, at_least_one=True)
+            view = memoryview(slice_.read())
+            headers = list(iter_headers(view))
+            batches = [view[at : at + header.size_bytes] for at, header in headers]
+            if not self.runtime.feed(index, epoch=epoch, batches=batches):
+                return
+        except (ApiError, AssertionError) as error:
+            logger.exception("%s-%d cannot be loaded", self.topic, index, exc_info=error)
+            self._drop(index)
+            return
+        if headers:
+            following = headers[-1][1].next_offset
+            if following < end:
+                self._loop.call_soon(self._load_from, found, epoch, following)
+                return
+        self.runtime.finish_load(index, epoch=epoch, now_ms=self.now_ms())
+        self._set_timer()
+
+    # -- the runtime's appender
+
+    def append(self, partition: int, batch: bytearray, committed: Committed) -> None:
+        """Append for the runtime; `committed` is told when every in-sync replica has it."""
+        replicas = self.broker.replicas
+        found = replicas.get(self.topic, partition)
+        appended = replicas.append_internal(
+            found, memoryview(batch), now_ms=self.broker.clock.now_ms()
+        )
+        replicas.after_write(partial(self._written, found, appended.last_offset, committed))
+        self._schedule_turn()
+
+    def _written(self, found: Partition, last_offset: int, committed: Committed) -> None:
+        if found.write_failure is not None:
+            committed(found.write_failure)
+            return
+
+        def attempt(expired: bool) -> bool:
+            log = found.log
+            if log is None or not found.is_leader:
+                committed(found.error or NotCoordinator())
+                return True
+            if log.high_watermark <= last_offset:
+                return False
+            committed(None)
+            return True
+
+        if found.log is not None and found.is_leader and len(found.isr) == 1:
+            committed(None)  # written here is written everywhere
+        elif not attempt(False):
+            self.broker.replicas.produces.park(Parked(attempt, [found], NEVER))
