@@ -10,6 +10,7 @@ import tiny_disk
 from barnabas_process import BarnabasProcess
 from broker_facts import create_topics
 from confluent_kafka import KafkaException
+from eventually import eventually
 from quick_clients import read_all, send, try_to_send
 from tiny_disk import TinyDisk
 from wire_client import PRODUCE_VERSION, WireClient, batch_of, produce_request, produced, read_log
@@ -143,6 +144,27 @@ def test_changes_of_metadata_are_refused_and_the_broker_lives_on(disk: TinyDisk)
             send(broker.bootstrap, "enough", [(None, b"x")])
             assert stored(client) == acked
         assert "Traceback" not in broker.stop()
+
+
+def test_a_topic_made_on_a_full_disk_can_be_used_when_there_is_room(
+    disk: TinyDisk, tmp_path: Path
+) -> None:
+    journal = f"metadata.log.dir={tmp_path / 'journal'}"
+    with BarnabasProcess(disk.path, journal, wrapper=disk.wrapper) as broker:
+        create_topics(broker.bootstrap, "t")
+        with WireClient(broker.port) as client:
+            acked = fill(client)
+            create_topics(broker.bootstrap, "u")
+            request = produce_request("u", batch_of(b"x"))
+            assert produced(client.call(request, PRODUCE_VERSION)) == (STORAGE_ERROR, -1)
+            make_room(disk)
+
+            eventually(lambda: produced(client.call(request, PRODUCE_VERSION)) == (0, 0))
+            assert stored(client) == acked
+        broker.stop()
+        broker.start(same_port=True)
+        with WireClient(broker.port) as client:
+            assert [record.value for record in read_log(client, "u")] == [b"x"]
 
 
 def test_an_idempotent_producer_waits_for_room_and_writes_everything_once(disk: TinyDisk) -> None:

@@ -212,6 +212,7 @@ class Node:
         now_ms = self.clock.now_ms()
         self.logs.tick(now_ms)
         self._cleaner.tick(self.logs.logs.values(), now_ms)
+        self.broker.replicas.retry_full_disk()
         self.controller.tick()
         self._server.close_idle(self._turn.now)
         self._turn.schedule()

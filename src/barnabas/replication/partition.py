@@ -91,8 +91,12 @@ class Partition:
         self.replicas = replicas
         self.isr = isr
         self.is_leader = leader_id == self.node_id
+        self.lead_from_here()
+
+    def lead_from_here(self) -> None:
+        """If this broker leads: what is appended from now on belongs to the present epoch."""
         if self.is_leader and self.log is not None:
-            self.log.start_leader_epoch(leader_epoch)
+            self.log.start_leader_epoch(self.leader_epoch)
             self.advance_high_watermark()
 
     def leader_log(self, current_leader_epoch: int = -1) -> Log:

@@ -20,6 +20,7 @@ from barnabas.base.errors import (
 )
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import Purgatory
+from barnabas.storage.fs import is_disk_full
 
 if TYPE_CHECKING:
     from barnabas.controller.image import ClusterImage, ImageChanges, PartitionImage
@@ -128,18 +129,32 @@ class ReplicaManager:
 
     def _create(self, topic: str, topic_id: bytes, index: int) -> Partition:
         partition = Partition(node_id=self.node_id, topic=topic, index=index, topic_id=topic_id)
+        self._open_log(partition)
+        self._by_name[topic, index] = partition
+        self._by_id[topic_id, index] = partition
+        return partition
+
+    def _open_log(self, partition: Partition) -> None:
+        topic, index = partition.topic, partition.index
         config = self._topic_config(topic)
         partition.min_isr = config.min_insync_replicas
         try:
             if not self._is_whole and self._logs.get(topic, index) is None:
                 raise StorageFailed("its log is not in the log directories that can be used")
-            partition.log = self._logs.open(topic, index, topic_id, config)
+            partition.log = self._logs.open(topic, index, partition.topic_id, config)
+            partition.error = None
         except StorageFailed as error:
             logger.warning("%s-%d is offline: %s", topic, index, error)
             partition.error = error
-        self._by_name[topic, index] = partition
-        self._by_id[topic_id, index] = partition
-        return partition
+
+    def retry_full_disk(self) -> None:
+        """Make the logs that a full disk did not let us make.  Called now and then."""
+        for partition in self._by_name.values():
+            error = partition.error
+            if error is not None and is_disk_full(error):
+                self._open_log(partition)
+                if partition.log is not None:
+                    partition.lead_from_here()
 
     def _drop(self, topic_id: bytes, index: int) -> None:
         partition = self._by_id.pop((topic_id, index), None)

@@ -209,22 +209,35 @@ class LogManager:
             raise StorageFailed("no log directory can be used")
         directory = min(usable, key=lambda each: len(each.logs))
         path = directory.partition_path(topic, partition)
-        self.pool.make_directory(path)
-        if topic_id != NO_ID:
-            write_topic_id(self.pool, path, topic_id)
-        log = open_log(
-            pool=self.pool,
-            cache=self.cache,
-            topic=topic,
-            partition=partition,
-            topic_id=topic_id,
-            directory=path,
-            config=config,
-            now_ms=self._now_ms,
-            producer_expiration_ms=self.settings.producer_expiration_ms,
-        )
+        is_new = not self.pool.exists(path)
+        try:
+            self.pool.make_directory(path)
+            if topic_id != NO_ID:
+                write_topic_id(self.pool, path, topic_id)
+            log = open_log(
+                pool=self.pool,
+                cache=self.cache,
+                topic=topic,
+                partition=partition,
+                topic_id=topic_id,
+                directory=path,
+                config=config,
+                now_ms=self._now_ms,
+                producer_expiration_ms=self.settings.producer_expiration_ms,
+            )
+        except StorageFailed:
+            if is_new:
+                self._remove_half_made(path)
+            raise
         self.logs[topic, partition] = directory.logs[topic, partition] = log
         return log
+
+    def _remove_half_made(self, path: str) -> None:
+        """The next attempt may go to another directory, and a log must not be in two."""
+        try:
+            self.pool.remove_tree(path)
+        except StorageFailed as failure:
+            _logger.warning("%s is left over: %s", path, failure)
 
     def delete(self, log: Log) -> None:
         """Forget a log at once; its directory goes when `log.segment.delete.delay.ms` passed."""
