@@ -65,11 +65,12 @@ class BarnabasProcess:
             stderr=subprocess.STDOUT,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
+        self._is_ready = False
         settled = threading.Event()
         self._reader = threading.Thread(target=self._read, args=(self.process, settled))
         self._reader.start()
         settled.wait(timeout_s)
-        if not self.port or self.process.poll() is not None:
+        if not self._is_ready:
             self.process.kill()
             self._reader.join()
             raise RuntimeError(f"the broker did not start:\n{self.log}")
@@ -84,6 +85,7 @@ class BarnabasProcess:
                 found = STARTED.search(text)
                 if found:
                     self.port = int(found["port"])
+                    self._is_ready = True
                     settled.set()
         settled.set()
 
