@@ -72,6 +72,7 @@ class BarnabasProcess:
         settled.wait(timeout_s)
         if not self._is_ready:
             self.process.kill()
+            self.process.wait()
             self._reader.join()
             raise RuntimeError(f"the broker did not start:\n{self.log}")
 
