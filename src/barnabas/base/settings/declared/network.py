@@ -58,16 +58,16 @@ SETTINGS = (
         Int(),
         default=100 * KiB,
         importance=HIGH,
-        doc="Size of the kernel's send buffer for each connection. Unless it is set, and with -1, "
-        "the operating system tunes it.",
+        doc="Size of the kernel's send buffer for each connection. Unless it is set, or with "
+        "-1, the operating system tunes it.",
     ),
     setting(
         "socket.receive.buffer.bytes",
         Int(),
         default=100 * KiB,
         importance=HIGH,
-        doc="Size of the kernel's receive buffer for each connection. Unless it is set, and with -1, "
-        "the operating system tunes it.",
+        doc="Size of the kernel's receive buffer for each connection. Unless it is set, or with "
+        "-1, the operating system tunes it.",
     ),
     setting(
         "socket.request.max.bytes",
