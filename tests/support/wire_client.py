@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from types import TracebackType
 from typing import Any
 
@@ -123,9 +124,10 @@ def encoded(request: Message, version: int, *, correlation_id: int = 1) -> bytes
 
 
 def batch_of(*values: bytes | None, key: bytes | None = None, **producer: int) -> bytes:
-    """One batch; `producer` may name `producer_id`, `producer_epoch` and `base_sequence`."""
+    """One batch of now; `producer` may name `producer_id`, `producer_epoch`, `base_sequence`."""
+    now_ms = int(time.time() * 1000)
     records = [
-        Record(offset=n, timestamp=1_700_000_000_000, key=key, value=value, headers=[])
+        Record(offset=n, timestamp=now_ms, key=key, value=value, headers=[])
         for n, value in enumerate(values)
     ]
     return bytes(encode_batch(records, **producer))
