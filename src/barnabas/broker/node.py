@@ -179,6 +179,7 @@ class Node:
             self.config = self.broker.config = self._effective_config()
             self._server.configure(self.config)
             self._cleaner.settings = CleanerSettings.of(self.config)
+            self.logs.settings = StorageSettings.of(self.config)
             for topic in image.topics:
                 self.broker.replicas.reconfigure(topic)
         self.broker.replicas.apply(image, changes)
