@@ -333,13 +333,15 @@ class Connection(asyncio.BufferedProtocol):
         return done
 
     def close(self, *, now: bool = False) -> None:
-        """End this connection; what the transport was already given still leaves, unless `now`."""
-        if not self.closed:
+        """End this connection.  What the transport was already given still leaves, which a client
+        that does not read can put off for ever: `now` ends it whatever is left, even if it is
+        already on its way to its end."""
+        if now:
             self.closed = True
-            if now:
-                self._transport.abort()
-            else:
-                self._transport.close()
+            self._transport.abort()
+        elif not self.closed:
+            self.closed = True
+            self._transport.close()
 
     def __str__(self) -> str:
         name = f" ({self.client_id!a})" if self.client_id else ""

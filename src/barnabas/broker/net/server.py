@@ -106,7 +106,7 @@ class Server:
         for connection in list(self._connections):
             if now - connection.last_active > self._idle_s_max:
                 logger.debug("closing %s: idle", connection)
-                connection.close()
+                connection.close(now=True)
 
     def stop_accepting(self) -> None:
         for server in self._servers:

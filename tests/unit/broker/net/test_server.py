@@ -30,7 +30,7 @@ class Peer:
     is_closed: bool = False
     listener: BoundListener = LISTENER
 
-    def close(self) -> None:
+    def close(self, *, now: bool = False) -> None:
         self.is_closed = True
 
 
@@ -193,3 +193,39 @@ def test_it_answers_on_its_socket_until_it_is_closed(world: SmallBroker) -> None
 
     assert ApiKey.API_VERSIONS == 0x12
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("already_closing", [False, True])
+def test_an_idle_client_that_does_not_read_its_answers_is_closed_too(
+    tmp_path: Path, already_closing: bool
+) -> None:
+    world = SmallBroker(tmp_path, socket_send_buffer_bytes="4096", connections_max_idle_ms="1000")
+
+    async def scenario() -> None:
+        turn = Turn(asyncio.get_running_loop(), world.replicas)
+        served = Server(turn, Requests(world.broker, load_handlers()), world.config)
+        sock = socket.create_server(("127.0.0.1", 0))
+        served.tune(sock)
+        await served.listen(sock, LISTENER)
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(sock.getsockname())
+            client.sendall(bytes.fromhex("0000000a0012000000000009ffff") * 400)
+            while not served._connections:
+                await asyncio.sleep(0)
+            (connection,) = served._connections
+            while connection._writable:
+                await asyncio.sleep(0)
+            if already_closing:
+                connection.close()
+
+            served.close_idle(connection.last_active + 2)
+
+            for _ in range(3):  # the transport tells of its end in a later turn
+                await asyncio.sleep(0)
+            assert served.connection_count == 0
+        served.stop_accepting()
+        turn.stop()
+
+    asyncio.run(scenario())
+    world.close()
