@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -24,12 +25,19 @@ def run(config: BrokerConfig, *, log_level: str = "info") -> int:
     from barnabas.storage.directory import DirectoryRefused
 
     logging.basicConfig(stream=sys.stdout, level=log_level.upper(), format=LOG_FORMAT)
+    _allow_many_files()
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(_serve(config))
     except (ApiError, CannotListen, DirectoryRefused) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+
+
+def _allow_many_files() -> None:
+    """Connections and logs need descriptors: take as many as the operator lets us have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import StorageFailed
-from barnabas.storage.segment_files import INDEX, TIME_INDEX, TXN_INDEX
+from barnabas.storage.segment_files import SEGMENT_SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +48,7 @@ class FlushJob:
 
 
 def job_for(log: LogState, *, closed_only: bool) -> FlushJob | None:
-    """Made on the loop thread: it holds descriptors of its own, whatever happens to names."""
+    """Made on the loop thread: it holds a descriptor of its own for the segment in use."""
     offset = log.segments.active.base_offset if closed_only else log.written_end_offset
     if offset <= log.recovery_point:
         return None
@@ -56,11 +56,10 @@ def job_for(log: LogState, *, closed_only: bool) -> FlushJob | None:
     files: list[PrivateFile] = []
     paths: list[str] = []
     for segment in log.segments.from_offset(log.recovery_point):
-        if segment.is_closed:
-            paths += [segment.path(kind) for kind in (INDEX, TIME_INDEX, TXN_INDEX)]
-        elif closed_only:
-            continue
-        files.append(segment.file.duplicate())
+        if segment.is_closed:  # by name, as there may be many; one that is renamed left the log
+            paths += [segment.path(kind) for kind in SEGMENT_SUFFIXES]
+        elif not closed_only:
+            files.append(segment.file.duplicate())
     names_changed, log.names_changed = log.names_changed, False
     if names_changed:
         paths.append(f"{log.directory}/{EPOCH_FILE}")

@@ -7,6 +7,7 @@ thread; a worker thread uses a `PrivateFile` and what the pool inherits from `Di
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 from collections import deque
@@ -221,17 +222,26 @@ class FilePool(Disk):
 
     def open_into(self, file: File, flags: int) -> None:
         while len(self._open) >= self.limit:
+            self._close_one()
+        while True:
+            try:
+                file.opened(self.calls.open(file.path, flags, 0o644))
+                break
+            except OSError as error:
+                if error.errno != errno.EMFILE or not self._open:
+                    fail("open", file.path, error)
+                self._close_one()  # others took the descriptors: make do with fewer
+        self._open.append(file)
+
+    def _close_one(self) -> None:
+        """The one that was not used for the longest time."""
+        while True:
             oldest = self._open.popleft()
             fd = oldest.take_descriptor(idle_only=True)
-            if fd < 0:
-                self._open.append(oldest)
-            else:
+            if fd >= 0:
                 self.calls.close(fd)
-        try:
-            file.opened(self.calls.open(file.path, flags, 0o644))
-        except OSError as error:
-            fail("open", file.path, error)
-        self._open.append(file)
+                return
+            self._open.append(oldest)
 
     def close_of(self, file: File) -> None:
         self._open.remove(file)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _NEVER = (1 << 63) - 1
 _RETAINED_AT_ONCE = 100
+_FLUSHED_AT_ONCE = 32
+"""Each flush under way holds a descriptor, and there may be more logs than descriptors."""
 _logger = logging.getLogger(__name__)
 
 
@@ -36,7 +38,10 @@ class Housekeeping:
         self._counter = 0
         self._due: dict[str, int] = {}
         self._to_retain: deque[Log] = deque()
+        self._to_flush: deque[tuple[Log, bool]] = deque()
         self._flushing: set[Log] = set()
+        """Those in `_to_flush` and those under way."""
+        self._is_starting_flushes = False
         self._writing: set[tuple[str, str]] = set()
 
     def tick(self, now_ms: int) -> None:
@@ -47,6 +52,7 @@ class Housekeeping:
         if self._is_due("producers", settings.producer_check_ms, now_ms):
             self._for_each_log(lambda log: self._expire(log, now_ms))
         self._for_each_log(lambda log: self._look_after(log, now_ms))
+        self._flush_some()
         self._checkpoint(now_ms)
         self._remove_due(now_ms)
 
@@ -95,12 +101,36 @@ class Housekeeping:
         unflushed_closed = log.segments.active.base_offset > log.recovery_point
         is_due = log.config.flush_ms < _NEVER and now_ms - log.last_flush_ms >= log.config.flush_ms
         if (unflushed_closed or is_due) and log not in self._flushing:
-            job = log.flush_job(closed_only=not is_due)
             if is_due:
                 log.last_flush_ms = now_ms
-            if job is not None:
-                self._flushing.add(log)
-                self._manager.workers.submit(job.run, self._flush_done(log, job))
+            self._flushing.add(log)
+            self._to_flush.append((log, not is_due))
+
+    def _flush_some(self) -> None:
+        """Begin with as many flushes as may be under way; the others follow when those are done."""
+        if self._is_starting_flushes:
+            return
+        self._is_starting_flushes = True
+        try:
+            while self._to_flush and len(self._flushing) - len(self._to_flush) < _FLUSHED_AT_ONCE:
+                log, closed_only = self._to_flush.popleft()
+                if not self._begin_flush(log, closed_only=closed_only):
+                    self._flushing.discard(log)
+        finally:
+            self._is_starting_flushes = False
+
+    def _begin_flush(self, log: Log, *, closed_only: bool) -> bool:
+        if self._manager.get(log.topic, log.partition) is not log:
+            return False
+        try:
+            job = log.flush_job(closed_only=closed_only)
+        except StorageFailed as failure:
+            self._failed(self._manager.directory_of(log), failure)
+            return False
+        if job is None:
+            return False
+        self._manager.workers.submit(job.run, self._flush_done(log, job))
+        return True
 
     def _flush_done(self, log: Log, job: FlushJob) -> Callable[[Exception | None], None]:
         directory = self._manager.directory_of(log)
@@ -109,8 +139,9 @@ class Housekeeping:
             self._flushing.discard(log)
             if error is None:
                 log.flushed(job)
-            elif self._manager.logs.get((log.topic, log.partition)) is log:
+            elif self._manager.get(log.topic, log.partition) is log:
                 self._report(directory, error)
+            self._flush_some()
 
         return done
 

@@ -55,6 +55,7 @@ class Syscalls:
 
 
 SYSCALLS = Syscalls()
+_MAY_PASS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE))
 
 
 def is_disk_full(error: StorageFailed) -> bool:

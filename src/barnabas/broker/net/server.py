@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import socket
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from barnabas.base.settings import Source
 from barnabas.broker.net.connection import Connection
+from barnabas.storage.fs import default_pool_limit
 
 if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig
@@ -23,6 +26,9 @@ logger = logging.getLogger("barnabas.net")
 BACKLOG_MIN = 1024
 """One thread accepts and serves: connections must be able to wait for a turn without being refused
 by the operating system, which `socket.listen.backlog.size`'s default of 50 would make it do."""
+
+OTHER_FILES = 96
+"""Descriptors that are neither connections nor the logs' pool: flushes, journal, listeners."""
 
 
 class Server:
@@ -42,7 +48,7 @@ class Server:
         self.request_bytes_max = config.int("socket.request.max.bytes")
         self.queued_parts_max = config.int("queued.max.requests")
         self._config = config
-        self._connections_max = config.int("max.connections")
+        self._connections_max = min(config.int("max.connections"), _descriptors_left())
         self._per_host_max = config.int("max.connections.per.ip")
         self._per_host_overrides = _host_limits(config.list("max.connections.per.ip.overrides"))
         idle_ms_max = config.int("connections.max.idle.ms")
@@ -85,7 +91,11 @@ class Server:
             logger.warning("refusing %s: %d connections on it", connection, listener_max)
             return False
         if len(self._connections) > self._connections_max:
-            logger.warning("refusing %s: %d connections", connection, self._connections_max)
+            logger.warning(
+                "refusing %s: %d connections, as max.connections or the limit on open files says",
+                connection,
+                self._connections_max,
+            )
             return False
         return True
 
@@ -120,6 +130,17 @@ class Server:
 def _if_set(config: BrokerConfig, name: str) -> int:
     """The value of a setting that somebody has set; -1 if it is at its default."""
     return -1 if config.describe(name).source is Source.DEFAULT else config.int(name)
+
+
+def _descriptors_left() -> int:
+    """How many connections the limit on open files leaves room for.
+
+    Logs need their part: a broker that cannot open one can do nothing for the clients it has.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return max(1, soft - default_pool_limit() - OTHER_FILES)
 
 
 def _host_limits(items: Iterable[str]) -> dict[str, int]:
