@@ -34,6 +34,11 @@ class Binding:
 def bind_listeners(config: BrokerConfig) -> list[Binding]:
     """Bind every client-facing listener, or none."""
     resolved = config.listeners()
+    if config.str("authorizer.class.name"):
+        raise ConfigError(
+            "Invalid value for authorizer.class.name: this version has no access control, and will "
+            "not pretend to. Remove the setting to let every client do everything."
+        )
     advertised = {listener.name: listener for listener in resolved.advertised}
     bound: list[Binding] = []
     try:

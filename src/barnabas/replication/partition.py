@@ -32,6 +32,7 @@ class Partition:
         "error",
         "index",
         "is_leader",
+        "is_refusing",
         "isr",
         "leader_epoch",
         "leader_id",
@@ -61,6 +62,8 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.isr: tuple[int, ...] = ()
         self.is_leader = False
+        self.is_refusing = False
+        """The last write failed."""
         self.min_isr = 1
         self.dirty = False
         """Has batches queued that the next `ReplicaManager.write_dirty` writes."""

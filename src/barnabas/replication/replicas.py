@@ -253,11 +253,17 @@ class ReplicaManager:
                 raise partition.error or StorageFailed
             log.write_pending()
         except StorageFailed as failure:
-            logger.warning("%s-%d: %s", partition.topic, partition.index, failure)
+            if not partition.is_refusing:  # said once, not for each batch of a full disk
+                logger.warning("%s-%d refuses: %s", partition.topic, partition.index, failure)
+                partition.is_refusing = True
             partition.write_failure = failure
             _refuse(partition.unconfirmed)
             if log is not None:
                 self._logs.write_failed(log, failure)
+        else:
+            if partition.is_refusing:
+                logger.info("%s-%d is written again", partition.topic, partition.index)
+                partition.is_refusing = False
         partition.unconfirmed.clear()
 
     # -- time
