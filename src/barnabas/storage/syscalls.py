@@ -59,11 +59,14 @@ _MAY_PASS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE))
 
 
 def is_disk_full(error: StorageFailed) -> bool:
-    """Whether the failure is a full disk or quota, which may pass, and not a broken directory."""
+    """Whether the failure may pass, and the directory is not broken: a full disk or quota.
+
+    Having no descriptor left for a file is of that kind too.
+    """
     cause = error.__cause__
     while isinstance(cause, StorageFailed):  # said again, to whoever else must learn of it
         cause = cause.__cause__
-    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(cause, OSError) and cause.errno in _MAY_PASS
 
 
 def fail(action: str, path: str, error: OSError) -> NoReturn:

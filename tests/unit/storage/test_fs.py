@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from storage_logs import FlakyDisk
 
 from barnabas.base.errors import StorageFailed
-from barnabas.storage.fs import File, FilePool, FileSlice, is_disk_full
+from barnabas.storage.fs import File, FilePool, FileSlice, Syscalls, is_disk_full
 
 
 def new_file(pool: FilePool, path: Path) -> File:
@@ -38,6 +39,36 @@ def test_a_file_in_use_stays_open_while_idle_ones_make_room(tmp_path: Path) -> N
         new_file(pool, tmp_path / str(number))
         assert busy.fileno() == fd
     pool.close()
+
+
+class FewDescriptors(Syscalls):
+    """No more files can be opened than `left` says."""
+
+    left = 100
+
+    def open(self, path: str, flags: int, mode: int = 0o777) -> int:  # type: ignore[override]
+        if not self.left:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        self.left -= 1
+        return os.open(path, flags, mode)
+
+    def close(self, fd: int) -> None:  # type: ignore[override]
+        self.left += 1
+        os.close(fd)
+
+
+def test_a_pool_makes_do_with_fewer_descriptors_when_others_took_them(tmp_path: Path) -> None:
+    calls = FewDescriptors()
+    pool = FilePool(10, calls)
+    calls.left = 3
+    files = [new_file(pool, tmp_path / str(number)) for number in range(8)]
+    assert pool.open_count == 3
+    files[0].append([b"x"], 1)
+    pool.close()
+    calls.left = 0
+    with pytest.raises(StorageFailed, match="Too many open files") as caught:
+        files[0].read(0, 1)
+    assert is_disk_full(caught.value)  # it may pass
 
 
 def test_an_append_of_more_parts_than_the_kernel_takes_at_once(tmp_path: Path) -> None:

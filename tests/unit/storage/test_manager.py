@@ -319,3 +319,55 @@ def test_closing_makes_every_log_durable_or_says_that_it_is_not(
     assert "was not closed cleanly" in caplog.text
     disk.broken = False
     assert not make().directories[0].was_clean
+
+
+class SlowWorkers:
+    """Does nothing until told to."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Callable[[], None], Callable[[Exception | None], None]]] = []
+
+    def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+        self.waiting.append((work, done))
+
+    def work(self) -> None:
+        todo, self.waiting = self.waiting, []
+        for work, done in todo:
+            work()
+            done(None)
+
+    def close(self) -> None:
+        while self.waiting:
+            self.work()
+
+
+def test_of_many_logs_that_are_due_only_some_are_flushed_at_a_time(tmp_path: Path) -> None:
+    workers = SlowWorkers()
+    settings = StorageSettings(directories=(str(tmp_path),), checkpoint_ms=1 << 40)
+    manager = LogManager(settings, node_id=1, cluster_id="c", workers=workers)
+    manager.load(NOW, lambda topic: CONFIG)
+    config = LogConfig(flush_ms=10)
+    logs = [manager.open("t", number, TOPIC_ID, config) for number in range(100)]
+    for log in logs:
+        append(log, batch(b"x"))
+
+    manager.tick(NOW + 20)
+    most = 0
+    while workers.waiting:
+        most = max(most, len(workers.waiting))
+        workers.work()
+
+    assert most < 50
+    assert {log.recovery_point for log in logs} == {1}
+    manager.close()
+
+
+def test_a_log_that_cannot_be_made_leaves_nothing_behind(make: Make, tmp_path: Path) -> None:
+    disk = FlakyDisk()
+    manager = make(disk=disk)
+    disk.room = 0
+    with pytest.raises(StorageFailed, match="No space left"):
+        topic(manager)
+    assert not (tmp_path / "data" / "t-0").exists()
+    disk.room = None
+    append(topic(manager), batch(b"a"))
