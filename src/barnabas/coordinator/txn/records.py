@@ -45,7 +45,7 @@ class TransactionRecord(CoordinatorRecord):
 
 def record_of(transaction: Transaction, *, transaction_version: int) -> TransactionRecord:
     """`transaction_version` is the level that the whole cluster has agreed on."""
-    is_flexible = max(transaction_version, transaction.client_version) >= FLEXIBLE
+    is_flexible = transaction_version >= FLEXIBLE
     state = transaction.state
     assert state is not TransactionState.EMPTY or not transaction.partitions
     value = TransactionLogValue(

@@ -17,13 +17,13 @@ from barnabas.base.errors import (
     ErrorCode,
     InvalidProducerIdMapping,
     InvalidRequest,
-    ProducerFenced,
     TransactionalIdNotFound,
+    UnsupportedVersion,
 )
 from barnabas.coordinator.runtime_timers import Deadlines
 from barnabas.coordinator.runtime_types import CoordinatorRecord, Decision, Producer, Ticket
 from barnabas.coordinator.txn import events as ev
-from barnabas.coordinator.txn import listing, starting
+from barnabas.coordinator.txn import joining, listing, starting
 from barnabas.coordinator.txn.effects import markers_of
 from barnabas.coordinator.txn.ending import (
     End,
@@ -35,13 +35,13 @@ from barnabas.coordinator.txn.ending import (
 from barnabas.coordinator.txn.machine import (
     EPOCH_BUMPS,
     NO_PRODUCER_ID,
-    TopicPartition,
     Transaction,
     TransactionState,
     check_step,
     new_transaction,
 )
 from barnabas.coordinator.txn.records import (
+    FLEXIBLE,
     record_of,
     tombstone,
     transaction_of,
@@ -89,7 +89,7 @@ class TransactionShard:
             case ev.InitProducerId():
                 return self._init_producer_id(event, now_ms)
             case ev.AddPartitions(verify_only=True):
-                return Decision(reply=self._verify_partitions(event))
+                return self._verify_partitions(event)
             case ev.AddPartitions():
                 return self._add_partitions(event, now_ms)
             case ev.AddOffsets():
@@ -144,59 +144,36 @@ class TransactionShard:
         )
         return self._written(after, reply=response)
 
-    def _verify_partitions(self, event: ev.AddPartitions) -> ev.PartitionErrors:
+    def _verify_partitions(self, event: ev.AddPartitions) -> Decision:
+        producer = Producer(event.producer_id, event.producer_epoch)
         transaction = self._find(event.transactional_id)
-        _check_producer(transaction, event.producer_id, event.producer_epoch)
-        if transaction.state.is_prepared:
-            raise ConcurrentTransactions
-        return {
-            partition: ErrorCode.NONE
-            if partition in transaction.partitions
-            else ErrorCode.TRANSACTION_ABORTABLE
-            for partition in event.partitions
-        }
+        return Decision(reply=joining.verify(transaction, producer, event.partitions))
 
     def _add_partitions(self, event: ev.AddPartitions, now_ms: int) -> Decision:
         reply = dict.fromkeys(event.partitions, ErrorCode.NONE)
-        after = self._joined(
-            event.transactional_id,
+        after = joining.join(
+            self._find(event.transactional_id),
             Producer(event.producer_id, event.producer_epoch),
             event.partitions,
             client_version=event.client_version,
             now_ms=now_ms,
         )
-        return Decision(reply=reply) if after is None else self._written(after, reply=reply)
+        if after is None:
+            return Decision(reply=reply)
+        self._check_level(event.client_version)
+        return self._written(after, reply=reply)
 
     def _add_offsets(self, event: ev.AddOffsets, now_ms: int) -> Decision:
         request = event.request
-        after = self._joined(
-            request.transactional_id,
+        reply = AddOffsetsToTxnResponse()
+        after = joining.join(
+            self._find(request.transactional_id),
             Producer(request.producer_id, request.producer_epoch),
             frozenset((event.partition,)),
             client_version=0,  # clients of later versions do not ask
             now_ms=now_ms,
         )
-        reply = AddOffsetsToTxnResponse()
         return Decision(reply=reply) if after is None else self._written(after, reply=reply)
-
-    def _joined(
-        self,
-        transactional_id: str,
-        producer: Producer,
-        partitions: frozenset[TopicPartition],
-        *,
-        client_version: int,
-        now_ms: int,
-    ) -> Transaction | None:
-        """With the partitions in it; None if they are in it already."""
-        transaction = self._find(transactional_id)
-        if transaction.state.is_prepared:  # first of all: see `end_bumping_epoch`
-            raise ConcurrentTransactions
-        _check_producer(transaction, *producer)
-        is_open = transaction.state is TransactionState.ONGOING
-        if not partitions or (is_open and partitions <= transaction.partitions):
-            return None
-        return transaction.joined_by(partitions, client_version=client_version, now_ms=now_ms)
 
     def _end(self, event: ev.EndTxn, now_ms: int) -> Decision:
         request = event.request
@@ -214,7 +191,15 @@ class TransactionShard:
                 transaction, end, producer_ids=self._producer_ids, now_ms=now_ms
             )
             reply = _bumped_reply(transaction if after is None else after)
-        return Decision(reply=reply) if after is None else self._prepare(after, reply, now_ms)
+        if after is None:
+            return Decision(reply=reply)
+        self._check_level(event.client_version)
+        return self._prepare(after, reply, now_ms)
+
+    def _check_level(self, client_version: int) -> None:
+        """Raise if the records that the cluster has agreed on cannot tell what the client does."""
+        if client_version > 0 and self.settings.transaction_version < FLEXIBLE:
+            raise UnsupportedVersion
 
     def _complete(self, event: ev.MarkersWritten, now_ms: int) -> Decision:
         transaction = self.transactions.get(event.transactional_id)
@@ -369,13 +354,6 @@ class TransactionShard:
 
     def waiting(self) -> Iterable[Ticket]:
         return ()
-
-
-def _check_producer(transaction: Transaction, producer_id: int, producer_epoch: int) -> None:
-    if producer_id != transaction.producer_id:
-        raise InvalidProducerIdMapping
-    if producer_epoch != transaction.producer_epoch:
-        raise ProducerFenced
 
 
 def _bumped_reply(transaction: Transaction) -> EndTxnResponse:

@@ -47,12 +47,18 @@ def check_timeout(timeout_ms: int, max_timeout_ms: int) -> None:
 
 
 def check_claim(transaction: Transaction, claim: Claim | None) -> None:
-    """Raise if another producer has taken over.  The epoch is looked at when it is renewed."""
-    if claim is None or claim.producer_id == transaction.producer_id:
+    """Raise if another producer has taken over."""
+    if claim is None:
         return
-    is_repeat = (
-        claim.producer_id == transaction.previous_producer_id
-        and claim.producer_epoch >= MAX_EPOCH - 1
+    is_own_id = claim.producer_id == transaction.producer_id
+    if is_own_id and claim.producer_epoch == transaction.producer_epoch:
+        return
+    is_repeat = claim.producer_epoch == transaction.last_producer_epoch and (
+        is_own_id
+        or (
+            claim.producer_id == transaction.previous_producer_id
+            and claim.producer_epoch >= MAX_EPOCH - 1
+        )
     )
     if not is_repeat:
         raise ProducerFenced
@@ -66,17 +72,18 @@ def renew(
     producer_ids: ProducerIdSource,
     now_ms: int,
 ) -> Transaction:
-    """The next epoch, or a new id if there is none; the present one if that was given already."""
+    """The next epoch, or a new id if there is none; the present one if that was given already.
+
+    The claim was checked.
+    """
     assert transaction.state.is_idle
     current = transaction.producer_epoch
     if claim is None:
         new_epoch, last_epoch = current + 1, NO_PRODUCER_EPOCH
     elif claim.producer_epoch == current and claim.producer_id == transaction.producer_id:
         new_epoch, last_epoch = current + 1, current
-    elif claim.producer_epoch == transaction.last_producer_epoch:
-        new_epoch, last_epoch = current, transaction.last_producer_epoch
     else:
-        raise ProducerFenced
+        new_epoch, last_epoch = current, transaction.last_producer_epoch
     if new_epoch >= MAX_EPOCH:
         return transaction.rotated(
             producer_id=take_id(producer_ids),
