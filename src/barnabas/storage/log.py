@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _assign = struct.Struct(">qii").pack_into  # base offset, length, leader epoch
 _new_tuple = tuple.__new__
+_BELOW_ALL = -(1 << 63) - 1
+"""Less than any timestamp, also one that makes no sense."""
 
 
 class Appended(NamedTuple):
@@ -309,7 +311,7 @@ class Log(LogState):
             config.segment_bytes, config.max_index_entries * config.index_interval_bytes
         )
         self._roll_offset = self.segments.active.base_offset + MAX_RELATIVE_OFFSET
-        self._roll_after_timestamp = -2  # unknown: the next append looks closer
+        self._roll_after_timestamp = _BELOW_ALL  # unknown: the next append looks closer
 
     def _roll_if_needed(self, last_offset: int, size: int, timestamp: int, now_ms: int) -> Segment:
         """The segment that a batch goes to; its indexes are loaded."""

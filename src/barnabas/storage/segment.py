@@ -189,7 +189,6 @@ class Segment:
             self.bytes_since_index,
             len(self._index) if self._index is not None else 0,
             len(self._times) if self._times is not None else 0,
-            len(self._aborted) if self._aborted is not None else 0,
         )
 
     def go_back_to(self, mark: tuple[int, ...]) -> None:
@@ -202,12 +201,11 @@ class Segment:
             self.bytes_since_index,
             index_length,
             times_length,
-            aborted_length,
         ) = mark
         self.index.cut(index_length)
         self.times.cut(times_length)
-        if self._aborted is not None:
-            del self._aborted[aborted_length:]
+        if self._aborted is not None:  # those of every batch that was written are in the file
+            del self._aborted[self.aborted_saved :]
 
     # Indexes.
 

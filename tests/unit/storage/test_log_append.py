@@ -208,6 +208,18 @@ def flaky(tmp_path: Path, **settings: int) -> tuple[Log, FlakyDisk, Place]:
     return place.open(), disk, place
 
 
+def abort(log: Log, producer_id: int) -> None:
+    """Queue the marker that ends its transaction."""
+    log.append_control(
+        producer_id=producer_id,
+        producer_epoch=0,
+        is_commit=False,
+        coordinator_epoch=0,
+        leader_epoch=2,
+        now_ms=NOW,
+    )
+
+
 def facts(log: Log) -> object:
     return (
         log.start_offset,
@@ -236,14 +248,7 @@ def test_a_full_disk_takes_back_everything_queued(tmp_path: Path) -> None:
         leader_epoch=2,
         now_ms=NOW,
     )
-    log.append_control(
-        producer_id=44,
-        producer_epoch=0,
-        is_commit=False,
-        coordinator_epoch=0,
-        leader_epoch=2,
-        now_ms=NOW,
-    )
+    abort(log, 44)
     with pytest.raises(StorageFailed):
         log.write_pending()
     assert facts(log) == before
@@ -252,6 +257,43 @@ def test_a_full_disk_takes_back_everything_queued(tmp_path: Path) -> None:
     append(log, idempotent(1, b"b"), leader_epoch=2)
     assert values_of(log) == [b"a", b"n", b"b"]
     assert facts(place.open(high_watermark=3)) == facts(log)
+
+
+def test_a_failed_write_forgets_no_transaction_that_was_aborted_before(tmp_path: Path) -> None:
+    log, disk, place = flaky(tmp_path)
+    log.append_as_leader(
+        batch(b"y", producer_id=44, epoch=0, sequence=0, transactional=True),
+        leader_epoch=0,
+        now_ms=NOW,
+    )
+    abort(log, 44)
+    write(log)
+    log.close()
+    log = place.open(clean=True, high_watermark=2)
+    aborted = place.open(clean=True, high_watermark=2).aborted_transactions(0, 2)
+    assert len(aborted) == 1
+
+    log.append_as_leader(batch(b"b"), leader_epoch=0, now_ms=NOW)
+    abort(log, 44)
+    assert log.aborted_transactions(0, 2) == aborted  # a reader comes before the write
+    disk.room = 0
+    with pytest.raises(StorageFailed):
+        log.write_pending()
+
+    assert log.aborted_transactions(0, 2) == aborted
+
+
+def test_timestamps_before_all_times_are_taken_right_after_a_start(tmp_path: Path) -> None:
+    log, _, place = flaky(tmp_path)
+    append(log, batch(b"a"))
+    log.close()
+    log = place.open(clean=True, high_watermark=1)
+
+    for _ in range(6):
+        append(log, batch(b"b" * 1000, timestamp=-5))
+
+    assert len(log.segments.active.index) == 1
+    assert values_of(log) == [b"a"] + [b"b" * 1000] * 6
 
 
 def test_a_failed_write_before_a_roll_is_told_to_all_who_queued(tmp_path: Path) -> None:
