@@ -13,6 +13,7 @@ import resource
 from collections import deque
 from typing import TYPE_CHECKING
 
+from barnabas.base.errors import StorageFailed
 from barnabas.storage.syscalls import (
     IOV_MAX,
     OPEN_FLAGS,
@@ -104,7 +105,7 @@ class File:
         before then leaves no half batch; if the disk refuses even that, recovery cuts it.
         """
         self.size = size
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, StorageFailed):  # the latter if it cannot be opened
             self._pool.calls.ftruncate(self.fileno(), size)
 
     def read(self, position: int, length: int) -> bytes:

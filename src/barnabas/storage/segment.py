@@ -192,7 +192,7 @@ class Segment:
         )
 
     def go_back_to(self, mark: tuple[int, ...]) -> None:
-        """Forget batches whose write failed."""
+        """Forget batches whose write failed.  In memory only, so that it cannot fail."""
         (
             self.size_bytes,
             self.max_timestamp,
@@ -202,8 +202,10 @@ class Segment:
             index_length,
             times_length,
         ) = mark
-        self.index.cut(index_length)
-        self.times.cut(times_length)
+        if self._index is not None:
+            self._index.cut(index_length)
+        if self._times is not None:
+            self._times.cut(times_length)
         if self._aborted is not None:  # those of every batch that was written are in the file
             del self._aborted[self.aborted_saved :]
 

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
-from storage_logs import NOW, FlakyDisk, Place, append, batch, fill, records_of, values_of, write
+from storage_logs import (
+    NOW,
+    FlakyDisk,
+    Place,
+    QuickDisk,
+    append,
+    batch,
+    fill,
+    records_of,
+    values_of,
+    write,
+)
 
 from barnabas.base.errors import (
     CorruptMessage,
@@ -281,6 +294,36 @@ def test_a_failed_write_forgets_no_transaction_that_was_aborted_before(tmp_path:
         log.write_pending()
 
     assert log.aborted_transactions(0, 2) == aborted
+
+
+def test_a_log_that_cannot_be_opened_to_write_it_keeps_nothing_of_what_was_queued(
+    tmp_path: Path,
+) -> None:
+    class NoDescriptors(QuickDisk):
+        none_left = False
+
+        def open(self, path: str, flags: int, mode: int = 0o777) -> int:  # type: ignore[override]
+            if self.none_left:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            return os.open(path, flags, mode)
+
+    disk = NoDescriptors()
+    log = Place(tmp_path, disk=disk).open()
+    append(log, batch(b"a"))
+    before = facts(log)
+    received = bytearray(idempotent(0, b"b"))
+    log.append_as_leader(memoryview(received), leader_epoch=0, now_ms=NOW)
+    log.segments.active.file.close()
+    disk.none_left = True
+    with pytest.raises(StorageFailed, match="Too many open files"):
+        log.write_pending()
+    disk.none_left = False
+
+    assert facts(log) == before
+    assert not log.is_dirty
+    received[:] = bytes(len(received))  # whoever queued it is told, and uses the buffer again
+    append(log, batch(b"c"))
+    assert values_of(log) == [b"a", b"c"]
 
 
 def test_timestamps_before_all_times_are_taken_right_after_a_start(tmp_path: Path) -> None:
