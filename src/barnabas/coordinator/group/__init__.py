@@ -1,0 +1,1 @@
+"""Groups: who reads what, and how far they have read."""

@@ -1,0 +1,1 @@
+"""Groups of the newer protocol (KIP-848): one heartbeat, assignments made here."""
