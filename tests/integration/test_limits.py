@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from barnabas_process import BarnabasProcess
 from broker_facts import create_topics, resident_kib
+from confluent_kafka.admin import AdminClient
 from eventually import eventually
-from quick_clients import alter, send
+from quick_clients import PATIENCE_S, alter, send
 from wire_client import (
     FETCH_VERSION,
     METADATA_VERSION,
@@ -339,6 +340,26 @@ def test_a_fetch_of_50_mb_waits_for_its_reader_on_disk(
     assert grown < 10 * MIB
     last = slow[-1]
     assert len(last.receive_frame()) > BIG_BYTES * 0.95
+
+
+def test_a_slow_reader_of_a_topic_that_is_deleted_is_disconnected(
+    tmp_path: Path, clients: ExitStack
+) -> None:
+    with BarnabasProcess(tmp_path, "log.segment.delete.delay.ms=0") as broker:
+        create_topics(broker.bootstrap, "t")
+        send(broker.bootstrap, "t", [(None, bytes(1 << 16))] * 300, compression_type="none")
+        slow = clients.enter_context(WireClient(broker.port, receive_buffer=4096))
+        slow.send(fetch_request("t"), FETCH_VERSION)
+        select.select([slow.sock], [], [], 30)  # the answer has begun
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        next(iter(admin.delete_topics(["t"]).values())).result(PATIENCE_S)
+        eventually(lambda: not list(tmp_path.glob("t-*")), what="its files are gone")
+
+        with pytest.raises(ConnectionError):
+            slow.receive_frame()
+
+        assert is_served(clients.enter_context(WireClient(broker.port)))
+        assert "Traceback" not in broker.stop()
 
 
 def test_a_client_that_sends_byte_by_byte_disturbs_nobody(

@@ -330,3 +330,25 @@ def listening_port(pid: int) -> int:
         if fields[3] == "0A" and fields[9] in sockets:
             return int(fields[1].rpartition(":")[2], 16)
     return 0
+
+
+def test_a_broker_whose_log_nobody_reads_any_more_goes_on(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        start(tmp_path / "data"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert b"started" in process.stdout.readline()
+        process.stdout.close()
+        port = listening_port(process.pid)
+        for _ in range(3):
+            with WireClient(port) as rude:
+                rude.sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                assert rude.is_closed()
+        with WireClient(port) as client:
+            assert client.call(fetch_request("none"), FETCH_VERSION).error_code == 0
+        process.send_signal(signal.SIGTERM)
+        said = process.stderr.read()
+
+    assert (process.returncode, said) == (0, b"")

@@ -25,6 +25,7 @@ def run(config: BrokerConfig, *, log_level: str = "info") -> int:
     from barnabas.storage.directory import DirectoryRefused
 
     logging.basicConfig(stream=sys.stdout, level=log_level.upper(), format=LOG_FORMAT)
+    logging.raiseExceptions = False  # whoever read the log has gone: the broker goes on
     _allow_many_files()
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:

@@ -14,6 +14,7 @@ import socket
 from struct import Struct
 from typing import TYPE_CHECKING, Any, cast
 
+from barnabas.base.errors import StorageFailed
 from barnabas.broker.net.buffers import FrameBuffer
 from barnabas.protocol.errors import DecodeError
 
@@ -248,6 +249,10 @@ class Connection(asyncio.BufferedProtocol):
             done = self._send_direct(out) if direct else self._send_copied(out)
         except OSError as error:
             logger.debug("closing %s: %s", self, error)
+            self.close(now=True)
+            return
+        except StorageFailed as error:  # a slow reader of records that were deleted meanwhile
+            logger.warning("closing %s: %s", self, error)
             self.close(now=True)
             return
         except Exception:
