@@ -18,6 +18,7 @@ from barnabas.base.ids import id_text, random_id
 from barnabas.base.settings import resolve_topic
 from barnabas.broker.binding import bind_listeners
 from barnabas.broker.dispatch import load_handlers
+from barnabas.broker.groups import Groups
 from barnabas.broker.handlers.producer_ids import ProducerIds
 from barnabas.broker.net.requests import Requests
 from barnabas.broker.net.server import Server
@@ -128,6 +129,7 @@ class Node:
         self._build_broker(cluster_id)
         self.epoch = await register(self.broker, SUPPORTED)
         self.logs.move_aside_unknown(self._is_known)
+        self.broker.groups.load_all()
         for binding in self._bindings:
             await self._server.listen(binding.sock, binding.listener)
         self._tick()
@@ -164,6 +166,7 @@ class Node:
         self._server = Server(self._turn, Requests(self.broker, load_handlers()), config)
         for binding in self._bindings:
             self._server.tune(binding.sock)
+        self.broker.groups = Groups(self.broker, self._loop, schedule_turn=self._turn.schedule)
         replicas.load(image)
         self.controller.follow(self._metadata_changed)
 
@@ -183,6 +186,7 @@ class Node:
             for topic in image.topics:
                 self.broker.replicas.reconfigure(topic)
         self.broker.replicas.apply(image, changes)
+        self.broker.groups.apply(changes)
         for kind, name in changes.configs:
             if kind == ResourceType.TOPIC:
                 self.broker.replicas.reconfigure(name)
@@ -227,6 +231,7 @@ class Node:
             self._ticker.cancel()
         if not self.failed.is_set():
             await heartbeat(self.broker, self.epoch, leaving=True)
+        self.broker.groups.stop()
         self._turn.write()
         self._server.close_all()
         self._turn.stop()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from barnabas.base.clock import Clock
     from barnabas.base.settings import BrokerConfig
+    from barnabas.broker.groups import Groups
     from barnabas.broker.handlers.producer_ids import ProducerIds
     from barnabas.broker.listeners import BoundListener
     from barnabas.controller.image import ClusterImage
@@ -44,6 +45,8 @@ class Broker:
     producer_ids: ProducerIds
     clock: Clock
     listeners: list[BoundListener] = field(default_factory=list)
+    groups: Groups = field(init=False)
+    """The group coordinator; it needs the rest of the broker, so it is made last."""
 
     @property
     def fetch_bytes_max(self) -> int:

@@ -1,0 +1,110 @@
+"""The group coordinator of this broker: the runtime's shards, wired to logs and metadata."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from barnabas.broker.coordination import Coordination
+from barnabas.coordinator.group.config import GroupConfig
+from barnabas.coordinator.group.events import TopicsChanged
+from barnabas.coordinator.group.records import TYPES
+from barnabas.coordinator.group.shard import GroupShard
+from barnabas.coordinator.group.state import GroupState
+from barnabas.coordinator.group.topics import TopicInfo
+from barnabas.coordinator.runtime import Runtime
+from barnabas.records.compression import Codec
+
+if TYPE_CHECKING:
+    from barnabas.broker.state import Broker
+    from barnabas.controller.image import ClusterImage, ImageChanges, TopicImage
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+class ImageTopics:
+    """The topics of the cluster's image, as groups look at them."""
+
+    def __init__(self, image: ClusterImage) -> None:
+        self._image = image
+
+    @property
+    def version(self) -> int:
+        return self._image.applied_offset
+
+    def get(self, name: str) -> TopicInfo | None:
+        return _info(self._image.topics.get(name))
+
+    def by_id(self, topic_id: bytes) -> TopicInfo | None:
+        return _info(self._image.topics_by_id.get(topic_id))
+
+    def names(self) -> Iterable[str]:
+        return self._image.topics
+
+
+def _info(topic: TopicImage | None) -> TopicInfo | None:
+    return None if topic is None else TopicInfo(topic.name, topic.id, len(topic.partitions))
+
+
+class Groups(Coordination):
+    """`Coordination` of `__consumer_offsets`."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        schedule_turn: Callable[[], None],
+    ) -> None:
+        super().__init__(
+            broker,
+            loop,
+            topic=OFFSETS_TOPIC,
+            settings_prefix="offsets.topic",
+            schedule_turn=schedule_turn,
+        )
+        config = broker.config
+        self._topics = ImageTopics(broker.image)
+        self._codec = Codec(config.int("offsets.topic.compression.codec"))
+        self.runtime = Runtime(
+            make_shard=self._new_shard,
+            types=TYPES,
+            appender=self,
+            reload=self.reload,
+            commit_timeout_ms=config.int("offsets.commit.timeout.ms"),
+            codec=self._codec,
+        )
+
+    def _new_shard(self, partition: int, epoch: int) -> GroupShard:
+        return GroupShard(
+            GroupState(
+                config=GroupConfig.from_settings(self.broker.config),
+                topics=self._topics,
+                new_id=lambda: str(uuid4()),
+            )
+        )
+
+    def apply(self, changes: ImageChanges) -> None:
+        super().apply(changes)
+        event = self._topic_changes(changes)
+        if event is not None:
+            self.runtime.broadcast(event, now_ms=self.now_ms())
+            self._set_timer()
+
+    def _topic_changes(self, changes: ImageChanges) -> TopicsChanged | None:
+        image = self.broker.image
+        grown = {
+            image.topics_by_id[topic_id].name
+            for (topic_id, _), before in changes.partitions.items()
+            if before is None and topic_id in image.topics_by_id
+        }
+        gone = {
+            topic.name
+            for topic in changes.topics_deleted.values()
+            if topic.name not in image.topics
+        }
+        if not grown and not gone:
+            return None
+        return TopicsChanged(changed=frozenset(grown), deleted=frozenset(gone))
