@@ -183,7 +183,7 @@ class Housekeeping:
             else:
                 directory.checkpoint_written(name, offsets)
 
-        self._manager.workers.submit(lambda: directory.write_checkpoint(name, offsets), done)
+        self._manager.workers.submit(directory.begin_checkpoint(name, offsets), done)
 
     def write_checkpoints(self, directory: LogDirectory) -> None:
         """All of them, now."""

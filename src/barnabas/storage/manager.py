@@ -211,6 +211,7 @@ class LogManager:
         path = directory.partition_path(topic, partition)
         is_new = not self.pool.exists(path)
         try:
+            directory.forget((topic, partition))
             self.pool.make_directory(path)
             if topic_id != NO_ID:
                 write_topic_id(self.pool, path, topic_id)
