@@ -45,7 +45,11 @@ NEVER = float("inf")
 
 
 class Coordination:
-    """One coordinator of this broker.  Set `runtime` before anything else is called."""
+    """One coordinator of this broker.
+
+    Its runtime, and with it the whole coordinator room, is made when it is first needed: a broker
+    that has no groups starts without it.
+    """
 
     def __init__(
         self,
@@ -58,7 +62,7 @@ class Coordination:
     ) -> None:
         self.broker = broker
         self.topic = topic
-        self.runtime: Runtime
+        self._runtime: Runtime | None = None
         self._loop = loop
         self._prefix = settings_prefix
         self._schedule_turn = schedule_turn
@@ -67,6 +71,25 @@ class Coordination:
         """Leader epoch of each partition that this broker leads and the runtime knows of."""
         self._creating: list[Callable[[ApiError | None], None]] = []
         self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def runtime(self) -> Runtime:
+        if self._runtime is None:
+            self._runtime = self.make_runtime()
+        return self._runtime
+
+    def make_runtime(self) -> Runtime:
+        """For subclasses: the runtime of their shards."""
+        raise AssertionError("a coordination has shards")
+
+    @property
+    def is_asleep(self) -> bool:
+        """Nobody has needed the coordinator yet."""
+        return self._runtime is None
+
+    def led_partitions(self) -> list[int]:
+        """The partitions of the internal topic that this broker is in charge of."""
+        return list(self._led)
 
     # -- time
 
