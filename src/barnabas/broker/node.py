@@ -133,8 +133,8 @@ class Node:
         for binding in self._bindings:
             await self._server.listen(binding.sock, binding.listener)
         self._tick()
-        gc.collect()
-        gc.freeze()
+        gc.freeze()  # what is there now stays: the collector need not look at it again
+        gc.enable()
         logger.info(
             "started: broker %d, %s, data in %s, %d partitions, %.2f s",
             node_id,
