@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.base.errors import (
     ApiError,
@@ -44,6 +44,14 @@ LOAD_BYTES = 1024 * 1024
 NEVER = float("inf")
 
 
+class TopicSettings(NamedTuple):
+    """The names of the settings that an internal topic is made by."""
+
+    partitions: str
+    replication_factor: str
+    segment_bytes: str
+
+
 class Coordination:
     """One coordinator of this broker.
 
@@ -57,14 +65,14 @@ class Coordination:
         loop: asyncio.AbstractEventLoop,
         *,
         topic: str,
-        settings_prefix: str,
+        topic_settings: TopicSettings,
         schedule_turn: Callable[[], None],
     ) -> None:
         self.broker = broker
         self.topic = topic
         self._runtime: Runtime | None = None
         self._loop = loop
-        self._prefix = settings_prefix
+        self._topic_settings = topic_settings
         self._schedule_turn = schedule_turn
         self._start_ms = broker.clock.now_ms() - broker.clock.monotonic() * 1000
         self._led: dict[int, int] = {}
@@ -157,19 +165,19 @@ class Coordination:
     def _creation(self) -> CreateTopicsRequest:
         config = self.broker.config
         brokers = len(self.broker.image.active_brokers())
-        factor = min(config.int(f"{self._prefix}.replication.factor"), max(1, brokers))
-        segment_bytes = config.int(f"{self._prefix}.segment.bytes")
+        names = self._topic_settings
+        factor = min(config.int(names.replication_factor), max(1, brokers))
         settings = {
             "cleanup.policy": "compact",
             "compression.type": "producer",
-            "segment.bytes": str(segment_bytes),
+            "segment.bytes": str(config.int(names.segment_bytes)),
         }
         return CreateTopicsRequest(
             timeout_ms=30_000,
             topics=[
                 CreatableTopic(
                     name=self.topic,
-                    num_partitions=config.int(f"{self._prefix}.num.partitions"),
+                    num_partitions=config.int(names.partitions),
                     replication_factor=factor,
                     configs=[
                         CreatableTopicConfig(name=name, value=value)

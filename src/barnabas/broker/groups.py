@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from barnabas.broker.coordination import Coordination
+from barnabas.broker.coordination import Coordination, TopicSettings
 from barnabas.coordinator.group.topics import TopicInfo
 
 if TYPE_CHECKING:
@@ -58,7 +58,11 @@ class Groups(Coordination):
             broker,
             loop,
             topic=OFFSETS_TOPIC,
-            settings_prefix="offsets.topic",
+            topic_settings=TopicSettings(
+                partitions="offsets.topic.num.partitions",
+                replication_factor="offsets.topic.replication.factor",
+                segment_bytes="offsets.topic.segment.bytes",
+            ),
             schedule_turn=schedule_turn,
         )
         self._topics = ImageTopics(broker.image)
