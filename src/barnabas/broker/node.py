@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from barnabas.base.clock import SYSTEM_CLOCK
+from barnabas.base.errors import ApiError
 from barnabas.base.ids import id_text, random_id
 from barnabas.base.settings import resolve_topic
 from barnabas.broker.binding import bind_listeners
@@ -230,7 +231,7 @@ class Node:
         if self._ticker is not None:
             self._ticker.cancel()
         if not self.failed.is_set():
-            await heartbeat(self.broker, self.epoch, leaving=True)
+            await self._leave()
         self.broker.groups.stop()
         self._turn.write()
         self._server.close_all()
@@ -240,6 +241,13 @@ class Node:
         self._cleaner.close()
         self.logs.close(broker_epoch=self.epoch)
         logger.info("stopped: broker %d", self.config.node_id)
+
+    async def _leave(self) -> None:
+        """Tell the controller.  If it cannot note it, logs are closed cleanly all the same."""
+        try:
+            await heartbeat(self.broker, self.epoch, leaving=True)
+        except ApiError as error:
+            logger.warning("leaving without the controller's knowledge: %s", error)
 
 
 def _cluster_id(config: BrokerConfig, pool: FilePool) -> str:
