@@ -38,7 +38,7 @@ from barnabas.replication.fetch_session import FetchSessions
 from barnabas.replication.replicas import ReplicaManager
 from barnabas.storage.cleaner import Cleaner, CleanerSettings
 from barnabas.storage.config import LogConfig
-from barnabas.storage.directory import read_meta
+from barnabas.storage.directory import LogDirectory, read_meta
 from barnabas.storage.fs import FilePool
 from barnabas.storage.manager import LogManager, StorageSettings
 from barnabas.storage.workers import ThreadWorkers
@@ -65,6 +65,7 @@ class Node:
         self._began = time.monotonic()
         self._ticker: asyncio.TimerHandle | None = None
         self._bindings: list[Binding] = []
+        self._taken: list[LogDirectory] = []
         self.failed = asyncio.Event()
         """Set when the broker cannot go on: its last log directory failed."""
 
@@ -77,6 +78,8 @@ class Node:
         except BaseException:
             for binding in self._bindings:
                 binding.sock.close()
+            for directory in self._taken:
+                directory.close()
             raise
 
     async def _start(self) -> None:
@@ -84,7 +87,14 @@ class Node:
         pool = FilePool()
         cluster_id = _cluster_id(config, pool)
         self._workers = ThreadWorkers(self._loop.call_soon_threadsafe)
-        # Reading the journal changes nothing; the directories are taken before anything is written.
+        self.logs = LogManager(
+            StorageSettings.of(config),
+            node_id=node_id,
+            cluster_id=cluster_id,
+            workers=self._workers,
+            pool=pool,
+        )
+        self._take_directories(pool, cluster_id)
         journal = EmbeddedJournal(
             DirectoryFiles(f"{config.metadata_log_dir}/{DIRECTORY}"),
             node_id=node_id,
@@ -101,13 +111,7 @@ class Node:
             read_bootstrap(DirectoryFiles(config.metadata_log_dir)) if journal.is_empty else ()
         )
         config = self.config = self._effective_config()
-        self.logs = LogManager(
-            StorageSettings.of(config),
-            node_id=node_id,
-            cluster_id=cluster_id,
-            workers=self._workers,
-            pool=pool,
-        )
+        self.logs.settings = StorageSettings.of(config)
         self.logs.load(self.clock.now_ms(), self._log_config)
         for directory in self.logs.directories:
             if directory.logs and not directory.was_clean:
@@ -144,6 +148,15 @@ class Node:
             len(self.broker.replicas.all()),
             time.monotonic() - self._began,
         )
+
+    def _take_directories(self, pool: FilePool, cluster_id: str) -> None:
+        """Before the journal is read: until then another process may still write it."""
+        self.logs.take()
+        self._taken += self.logs.directories
+        metadata = LogDirectory(pool, self.config.metadata_log_dir)
+        if all(metadata.path != directory.path for directory in self._taken):
+            self._taken.append(metadata)
+            metadata.open(cluster_id=cluster_id, node_id=self.config.node_id)
 
     def _build_broker(self, cluster_id: str) -> None:
         config, image = self.config, self.controller.image
@@ -240,6 +253,8 @@ class Node:
         self.controller.close()
         self._cleaner.close()
         self.logs.close(broker_epoch=self.epoch)
+        for directory in self._taken:
+            directory.close()
         logger.info("stopped: broker %d", self.config.node_id)
 
     async def _leave(self) -> None:
@@ -252,7 +267,7 @@ class Node:
 
 def _cluster_id(config: BrokerConfig, pool: FilePool) -> str:
     """The one that a log directory belongs to, or a new one."""
-    for directory in config.log_dirs:
+    for directory in (*config.log_dirs, config.metadata_log_dir):
         meta = read_meta(pool, directory)
         if meta is not None:
             return meta.cluster_id
