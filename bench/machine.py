@@ -7,9 +7,12 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 
+from disturbance import QUIET
 from harness.maven import kafka_version, need
 from programs import librdkafka_version
 
@@ -54,7 +57,7 @@ def file_system(folder: Path) -> str:
     return run.stdout.strip()
 
 
-def description(folder: Path) -> dict[str, str]:
+def description(folder: Path, disturbed: Sequence[float], repeated: int) -> dict[str, str]:
     return {
         "Machine": f"{os.cpu_count()} cores ({cpu_model()}), {memory_gib():.0f} GiB, "
         f"Linux {platform.release()}, {file_system(folder)}",
@@ -64,4 +67,6 @@ def description(folder: Path) -> dict[str, str]:
         "default settings, heap 1 GB and collector flags as its start script sets them",
         "Clients": f"Java {kafka_version()} (ProducerPerformance; an assigning consumer), "
         f"{librdkafka_version()}",
+        "Other load": f"median {median(disturbed):.0%}, at most {max(disturbed):.0%} of the CPU "
+        f"during a measurement; {repeated} repeated because others used more than {QUIET:.0%}",
     }

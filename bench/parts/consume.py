@@ -6,7 +6,7 @@ from functools import partial
 
 from harness.brokers import Broker
 from programs import Load, java_consume, librdkafka
-from session import CpuMeter, Sample, Session
+from session import CpuMeter, Session
 from targets import Target
 
 NAME = "consume"
@@ -30,9 +30,9 @@ def run(session: Session) -> None:
                 for number, target in session.in_turn():
                     if target in readable:
                         load = loads[target.name, size]
-                        measure(
-                            session, client, number, target, broker=brokers[target.name], load=load
-                        )
+                        case = f"{client}, {size} B, defaults, 1 partition"
+                        action = partial(measure, client, brokers[target.name], load)
+                        session.take(number, target, (NAME, case), action)
 
 
 def fill(session: Session, target: Target, broker: Broker, size: int, count: int) -> Load:
@@ -55,12 +55,7 @@ def read(client: str, broker: Broker, load: Load) -> float:
     return float(librdkafka("consume", broker.bootstrap, load)["mb_per_s"])
 
 
-def measure(
-    session: Session, client: str, number: int, target: Target, *, broker: Broker, load: Load
-) -> None:
+def measure(client: str, broker: Broker, load: Load) -> dict[str, float]:
     with CpuMeter(broker) as cpu:
         speed = read(client, broker, load)
-    case = f"{client}, {load.size} B, defaults, 1 partition"
-    key = {"part": NAME, "case": case, "target": target.name, "round": number}
-    session.note(Sample(**key, metric="mb_per_s", value=speed))
-    session.note(Sample(**key, metric="cpu_s_per_gb", value=cpu.seconds / load.gigabytes))
+    return {"mb_per_s": speed, "cpu_s_per_gb": cpu.seconds / load.gigabytes}

@@ -6,7 +6,7 @@ from functools import partial
 
 from harness.brokers import Broker
 from programs import Load, librdkafka
-from session import Sample, Session
+from session import Session
 from targets import Target
 
 NAME = "latency"
@@ -23,11 +23,9 @@ def run(session: Session) -> None:
             session.warm_up(partial(middle, target, broker))
         for number, target in session.in_turn():
             for acks in ACKS:
-                answer = measure(target, brokers[target.name], count, acks)
                 case = f"librdkafka, {SIZE} B, acks={acks}"
-                key = {"part": NAME, "case": case, "target": target.name, "round": number}
-                for metric in ("p50_ms", "p99_ms"):
-                    session.note(Sample(**key, metric=metric, value=answer[metric]))
+                action = partial(measure, target, brokers[target.name], count, acks)
+                session.take(number, target, (NAME, case), action)
 
 
 def middle(target: Target, broker: Broker) -> float:
@@ -38,4 +36,5 @@ def measure(target: Target, broker: Broker, count: int, acks: str) -> dict[str, 
     settings = (f"acks={acks}", "linger.ms=0")
     topic = target.new_topic(broker, 1)
     load = Load(topic=topic, count=count, size=SIZE, settings=settings)
-    return librdkafka("latency", broker.bootstrap, load)
+    answer = librdkafka("latency", broker.bootstrap, load)
+    return {metric: answer[metric] for metric in ("p50_ms", "p99_ms")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
 from harness.brokers import Broker
@@ -32,7 +33,8 @@ def run(session: Session) -> None:
             session.note(Sample(**key, metric="limit_1024", text=text))
     for number, target in session.in_turn():
         if target.name in folders:
-            measure(session, number, target, folders[target.name])
+            action = partial(measure, target, folders[target.name])
+            session.take(number, target, (NAME, CASE), action)
 
 
 def load_of(topic: str) -> Load:
@@ -55,14 +57,12 @@ def outcome_within_limit(target: Target, folder: Path, topic: str) -> str:
     return "works"
 
 
-def measure(session: Session, number: int, target: Target, folder: Path) -> None:
+def measure(target: Target, folder: Path) -> dict[str, float]:
     """Barnabas keeps the limit while it is measured; who cannot, runs without one."""
     limit = OPEN_FILES if target.name == "barnabas" else None
     with target.running(folder, ulimit_files=limit) as broker:
         time.sleep(IDLE_SECONDS)
-        key = {"part": NAME, "case": CASE, "target": target.name, "round": number}
-        session.note(Sample(**key, metric="start_s", value=broker.ready_after))
-        session.note(Sample(**key, metric="idle_rss_mb", value=megabytes(broker)))
+        return {"start_s": broker.ready_after, "idle_rss_mb": megabytes(broker)}
 
 
 def megabytes(broker: Broker) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from harness.brokers import Broker
 from harness.processes import rss_bytes
 from programs import Load, librdkafka
-from session import Sample, Session
+from session import Session
 from targets import Target
 
 NAME = "process"
@@ -18,15 +19,21 @@ LOADS = ((100, 1_000_000), (1024, 400_000))
 
 def run(session: Session) -> None:
     for number, target in session.in_turn():
-        folder = session.new_folder(target.name)
-        with target.running(folder):
-            pass  # makes what a first start makes; measured is a start on an existing directory
-        with target.running(folder) as broker:
-            note(session, number, target, "start_s", broker.ready_after)
-            time.sleep(IDLE_SECONDS)
-            note(session, number, target, "idle_rss_mb", megabytes(broker))
-            put_under_load(session, target, broker)
-            note(session, number, target, "loaded_rss_mb", megabytes(broker))
+        session.take(number, target, (NAME, CASE), partial(measure, session, target))
+
+
+def measure(session: Session, target: Target) -> dict[str, float]:
+    folder = session.new_folder(target.name)
+    with target.running(folder):
+        pass  # makes what a first start makes; measured is a start on an existing directory
+    values: dict[str, float] = {}
+    with target.running(folder) as broker:
+        values["start_s"] = broker.ready_after
+        time.sleep(IDLE_SECONDS)
+        values["idle_rss_mb"] = megabytes(broker)
+        put_under_load(session, target, broker)
+        values["loaded_rss_mb"] = megabytes(broker)
+    return values
 
 
 def put_under_load(session: Session, target: Target, broker: Broker) -> None:
@@ -40,8 +47,3 @@ def put_under_load(session: Session, target: Target, broker: Broker) -> None:
 
 def megabytes(broker: Broker) -> float:
     return rss_bytes(broker.child.pid) / 1e6
-
-
-def note(session: Session, number: int, target: Target, metric: str, value: float) -> None:
-    key = {"part": NAME, "case": CASE, "target": target.name, "round": number}
-    session.note(Sample(**key, metric=metric, value=value))

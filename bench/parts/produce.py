@@ -7,7 +7,7 @@ from functools import partial
 
 from harness.brokers import Broker
 from programs import Load, java_produce, librdkafka
-from session import CpuMeter, Sample, Session
+from session import CpuMeter, Session
 from targets import Target
 
 NAME = "produce"
@@ -49,7 +49,9 @@ def run(session: Session) -> None:
             for number, target in session.in_turn():
                 if case.client == "Java" and not target.speaks_java:
                     continue
-                measure(session, case, number, target, brokers[target.name])
+                count = session.scale(case.count)
+                action = partial(measure, case, count, target, brokers[target.name])
+                session.take(number, target, (NAME, case.title), action)
 
 
 def warm_up_cost(target: Target, broker: Broker) -> float:
@@ -61,9 +63,8 @@ def warm_up_cost(target: Target, broker: Broker) -> float:
     return cpu.seconds
 
 
-def measure(session: Session, case: Case, number: int, target: Target, broker: Broker) -> None:
+def measure(case: Case, count: int, target: Target, broker: Broker) -> dict[str, float]:
     topic = target.new_topic(broker, case.partitions)
-    count = session.scale(case.count)
     load = Load(topic=topic, count=count, size=case.size, settings=case.settings)
     with CpuMeter(broker) as cpu:
         if case.client == "Java":
@@ -71,6 +72,4 @@ def measure(session: Session, case: Case, number: int, target: Target, broker: B
         else:
             speed = float(librdkafka("produce", broker.bootstrap, load)["mb_per_s"])
     target.drop_topic(broker, topic)
-    key = {"part": NAME, "case": case.title, "target": target.name, "round": number}
-    session.note(Sample(**key, metric="mb_per_s", value=speed))
-    session.note(Sample(**key, metric="cpu_s_per_gb", value=cpu.seconds / load.gigabytes))
+    return {"mb_per_s": speed, "cpu_s_per_gb": cpu.seconds / load.gigabytes}

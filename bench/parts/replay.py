@@ -9,7 +9,7 @@ from pathlib import Path
 from capture import capture_produce
 from harness.brokers import Broker
 from programs import Load, java_produce, librdkafka, replay_program, run_json
-from session import CpuMeter, Sample, Session
+from session import CpuMeter, Session
 from targets import Target
 
 NAME = "replay"
@@ -68,16 +68,11 @@ def run(session: Session) -> None:
             for depth in DEPTHS:
                 for number, target in session.in_turn():
                     if target in able:
-                        played = play(
-                            files[target.name],
-                            brokers[target.name],
-                            session.scale(frame.requests[depth]),
-                            depth,
-                        )
+                        requests = session.scale(frame.requests[depth])
+                        file = files[target.name]
+                        action = partial(play, file, brokers[target.name], requests, depth)
                         case = f"{frame.title}, depth {depth}"
-                        key = {"part": NAME, "case": case, "target": target.name, "round": number}
-                        for metric, value in played.items():
-                            session.note(Sample(**key, metric=metric, value=value))
+                        session.take(number, target, (NAME, case), action)
 
 
 def captured(session: Session, frame: Frame, target: Target, broker: Broker) -> Path:

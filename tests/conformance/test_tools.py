@@ -269,7 +269,7 @@ def test_producer_performance_reports_and_delivers(
 
 
 def test_consumer_performance_reads_everything(
-    jvm: Jvm, oracle: Broker, target: Broker, topic: str, request: pytest.FixtureRequest
+    jvm: Jvm, oracle: Broker, target: Broker, topic: str
 ) -> None:
     for broker in (oracle, target):
         fill(jvm, broker, topic)
@@ -277,9 +277,7 @@ def test_consumer_performance_reads_everything(
     assert_same(jvm, oracle, target, [step(tools.CONSUMER_PERFORMANCE, arguments)])
 
 
-def test_end_to_end_latency_measures(
-    jvm: Jvm, target: Broker, topic: str, request: pytest.FixtureRequest
-) -> None:
+def test_end_to_end_latency_measures(jvm: Jvm, target: Broker, topic: str) -> None:
     arguments = f"{B} --topic {topic} --num-records 20 --producer-acks 1 --record-size 30"
     run = run_step(jvm, target, step(tools.TOPICS, f"{B} --create --topic {topic}"))
     assert run.status == 0
