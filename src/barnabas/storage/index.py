@@ -14,7 +14,7 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from itertools import islice
 from operator import lt
 from typing import TYPE_CHECKING, Protocol
@@ -28,6 +28,10 @@ MAX_RELATIVE_OFFSET = 0x7FFF_FFFF
 _POSITION_MASK = 0xFFFF_FFFF
 _TIME = struct.Struct(">qi")
 _LITTLE = sys.byteorder == "little"
+
+
+def _position_of(entry: int) -> int:
+    return entry & _POSITION_MASK
 
 
 class OffsetIndex:
@@ -56,6 +60,11 @@ class OffsetIndex:
         """Position of a batch at or before the one that holds the offset; 0 if none is known."""
         at = bisect_right(self._entries, relative_offset << 32 | _POSITION_MASK)
         return self._entries[at - 1] & _POSITION_MASK if at else 0
+
+    def offset_from(self, position: int) -> int | None:
+        """A relative offset that no batch before `position` has, and not much more than that."""
+        at = bisect_left(self._entries, position, key=_position_of)
+        return self._entries[at] >> 32 if at < len(self._entries) else None
 
     def last(self) -> tuple[int, int] | None:
         """(relative offset, position) of the last entry."""

@@ -5,6 +5,8 @@ Only written bytes are looked at; what is queued is not there yet.  Loop thread 
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.records.batch import decode_records
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from barnabas.storage.segment import Segment
     from barnabas.storage.segments import Segments
     from barnabas.storage.txn_index import AbortedTransaction
+
+_marker = attrgetter("last_offset")
 
 
 class FoundOffset(NamedTuple):
@@ -141,12 +145,27 @@ def _first_with_max(segment: Segment, position: int, header: BatchHeader) -> Fou
     return FoundOffset(best.offset, best.timestamp, header.leader_epoch)
 
 
+def end_of_slice(segments: Segments, found: FileSlice, offset: int, end_offset: int) -> int:
+    """An offset, `end_offset` at most, that all batches in `found` are below.
+
+    `found` is what `read_slice` gave for `offset`.  Not much is between: an index entry's worth.
+    """
+    for segment in segments.from_offset(offset):
+        if segment.file is found.file:
+            end_offset = min(end_offset, segments.next_base(segment, end_offset))
+            after = segment.index.offset_from(found.position + found.length)
+            return end_offset if after is None else min(end_offset, segment.base_offset + after)
+    return end_offset
+
+
 def aborted_transactions(segments: Segments, start: int, end: int) -> list[AbortedTransaction]:
     """Aborted transactions with records in [start, end), in order of their markers."""
     found: list[AbortedTransaction] = []
     for segment in segments.from_offset(start):
-        for entry in segment.aborted():
-            if entry.last_offset >= start and entry.first_offset < end:
+        aborted = segment.aborted()
+        for at in range(bisect_left(aborted, start, key=_marker), len(aborted)):
+            entry = aborted[at]
+            if entry.first_offset < end:
                 found.append(entry)
             if entry.last_stable_offset >= end:
                 return found

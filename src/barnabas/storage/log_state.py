@@ -161,6 +161,16 @@ class LogState:
         """Those with records from `start` up to, not including, `end`."""
         return log_read.aborted_transactions(self.segments, start, end)
 
+    def aborted_in(self, found: FileSlice, offset: int, end: int) -> list[AbortedTransaction]:
+        """Those that a reader of `found`, got by `read(offset, end_offset=end)`, has to know of.
+
+        A few more may be among them that begin shortly after it.
+        """
+        if not found.length:
+            return []
+        end = log_read.end_of_slice(self.segments, found, offset, end)
+        return log_read.aborted_transactions(self.segments, offset, end)
+
     def active_producers(self) -> list[ProducerEntry]:
         return list(self.producers.entries.values())
 

@@ -33,6 +33,11 @@ def test_the_floor_of_an_offset_is_the_last_batch_that_ends_at_or_before_it() ->
     assert [index.floor(offset) for offset in (0, 8, 9, 18, 19, 1000)] == [0, 0, 100, 100, 200, 200]
 
 
+def test_batches_before_a_position_end_below_the_offset_that_stands_for_it() -> None:
+    index = offset_index((9, 100), (19, 200))
+    assert [index.offset_from(p) for p in (0, 100, 101, 200, 201)] == [9, 9, 19, 19, None]
+
+
 def test_only_a_greater_timestamp_makes_a_time_entry() -> None:
     index = time_index((10, 1), (10, 2), (9, 3), (11, 4))
     assert list(index) == [(10, 1), (11, 4)]

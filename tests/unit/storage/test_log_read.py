@@ -235,3 +235,43 @@ def test_times_are_known_after_a_clean_restart(tmp_path: Path) -> None:
     assert again.find_by_time(104) == FoundOffset(4, 104, 0)
     timed(again, 108)
     assert again.find_max_timestamp() == FoundOffset(9, 109, 0)
+
+
+@pytest.mark.parametrize("interval", [0, 700])
+@pytest.mark.parametrize("segment_bytes", [2_000, 1 << 20])
+def test_a_reader_is_told_of_the_aborted_transactions_in_what_it_gets_and_few_others(
+    tmp_path: Path, interval: int, segment_bytes: int
+) -> None:
+    config = LogConfig(segment_bytes=segment_bytes, index_interval_bytes=interval)
+    log = Place(tmp_path, config).open()
+    for number in range(40):  # two at a time: one begins before the other ends
+        for producer_id in (1, 2):
+            data = batch(
+                b"x", producer_id=producer_id, epoch=0, sequence=number, transactional=True
+            )
+            log.append_as_leader(data, leader_epoch=0, now_ms=NOW)
+        for producer_id in (1, 2):
+            log.append_control(
+                producer_id=producer_id,
+                producer_epoch=0,
+                is_commit=False,
+                coordinator_epoch=0,
+                leader_epoch=0,
+                now_ms=NOW,
+            )
+    write(log)
+    end = log.last_stable_offset
+    every = log.aborted_transactions(0, end)
+    assert len(every) == 80
+
+    for offset in range(end):
+        for max_bytes in (1, 500, 10_000_000):
+            found = log.read(offset, max_bytes=max_bytes, end_offset=end, at_least_one=True)
+            last = [header.last_offset for _, header in iter_headers(found.read())][-1]
+            told = log.aborted_in(found, offset, end)
+            needed = [t for t in every if t.last_offset >= offset and t.first_offset <= last]
+            assert [t for t in told if t in needed] == needed
+            assert len(told) - len(needed) <= interval // 50 + 2
+
+    empty = log.read(end, max_bytes=1, end_offset=end, at_least_one=True)
+    assert log.aborted_in(empty, end, end) == []

@@ -158,7 +158,7 @@ class _Reading:
                 AbortedTransaction(
                     producer_id=aborted.producer_id, first_offset=aborted.first_offset
                 )
-                for aborted in (log.aborted_transactions(offset, end) if len(records) else ())
+                for aborted in log.aborted_in(records, offset, end)
             ]
         size = len(records)
         if size:
