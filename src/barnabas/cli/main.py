@@ -45,6 +45,16 @@ TOOLS = {
     "console-consumer": Tool(
         "barnabas.cli.console_consumer", "kafka-console-consumer", "Print records as they arrive."
     ),
+    "consumer-groups": Tool(
+        "barnabas.cli.consumer_groups",
+        "kafka-consumer-groups",
+        "List, describe and delete consumer groups, and move their offsets.",
+    ),
+    "transactions": Tool(
+        "barnabas.cli.transactions",
+        "kafka-transactions",
+        "Look at transactions, and end those that hang.",
+    ),
 }
 
 
@@ -67,6 +77,14 @@ def console_producer() -> NoReturn:
 
 def console_consumer() -> NoReturn:
     _exit(_run_script("console-consumer"))
+
+
+def consumer_groups() -> NoReturn:
+    _exit(_run_script("consumer-groups"))
+
+
+def transactions() -> NoReturn:
+    _exit(_run_script("transactions"))
 
 
 def _run_script(name: str) -> int:

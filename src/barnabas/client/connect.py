@@ -13,10 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from barnabas.client.addresses import find_listening
-from barnabas.client.errors import ClientError, NotReachableError, PropertyError, SilentBrokerError
+from barnabas.client.errors import (
+    ClientError,
+    NotReachableError,
+    PropertyError,
+    SilentBrokerError,
+    refused,
+)
 from barnabas.client.java_properties import RENAMED, Role, translate
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from confluent_kafka import Consumer, KafkaError, Producer
     from confluent_kafka.admin import AdminClient
 
@@ -108,6 +116,19 @@ def fetch_metadata(client: _Asking, troubles: Troubles, topic: str | None = None
         if error.args[0].name() in UNANSWERED:
             raise SilentBrokerError(troubles.servers) from None
         raise ClientError(_tidy(error.args[0].str())) from None
+
+
+def result_of(future: Future[Any], client: _Asking, troubles: Troubles) -> Any:
+    """What an admin call came to; its error, or the worse trouble behind it, as `ClientError`."""
+    from confluent_kafka import KafkaException
+
+    try:
+        return future.result()
+    except KafkaException as error:
+        client.poll(0)  # what went wrong behind the call is waiting to be told
+        if troubles.fatal is not None:
+            raise troubles.fatal from None
+        raise refused(error.args[0]) from None
 
 
 def _open(

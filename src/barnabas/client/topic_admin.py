@@ -12,8 +12,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from barnabas.client.connect import Troubles, Warn, fetch_metadata, open_admin
-from barnabas.client.errors import ClientError, refused
+from barnabas.client.connect import Troubles, Warn, fetch_metadata, open_admin, result_of
+from barnabas.client.errors import ClientError
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -166,15 +166,7 @@ class TopicAdmin:
             self._result(future)
 
     def _result(self, future: Future[Any]) -> Any:
-        from confluent_kafka import KafkaException
-
-        try:
-            return future.result()
-        except KafkaException as error:
-            self.admin.poll(0)  # what went wrong behind the call is waiting to be told
-            if self.troubles.fatal is not None:
-                raise self.troubles.fatal from None
-            raise refused(error.args[0]) from None
+        return result_of(future, self.admin, self.troubles)
 
 
 def _topic_info(described: Any) -> TopicInfo:

@@ -1,0 +1,194 @@
+"""The brokers of a cluster by id, through our own codec: for requests that librdkafka has not.
+
+Like `wire.py`, on which this builds, it reaches plain-text listeners only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TypeVar
+
+from barnabas.base.error_codes import ErrorCode
+from barnabas.client.addresses import parse_servers
+from barnabas.client.errors import ClientError, RefusedError
+from barnabas.client.patience import Patience
+from barnabas.client.wire import Connection, connect_any
+from barnabas.protocol.apis import ApiKey
+from barnabas.protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from barnabas.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+
+GROUP = 0
+TRANSACTION = 1
+"""Kinds of coordinators."""
+MANY_KEYS = 4
+"""The version of FindCoordinator that takes a list of keys."""
+
+Place = tuple[str, int]
+"""A topic and the number of a partition."""
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionPlace:
+    """Where a partition is; the leader is None while there is none."""
+
+    leader: int | None
+    replicas: tuple[int, ...]
+
+
+def refusal(code: int, message: str | None = None) -> RefusedError | None:
+    """What an error code of an answer says, in the broker's words if it has some; None if all is
+    well.
+    """
+    if code == ErrorCode.NONE:
+        return None
+    try:
+        known = ErrorCode(code)
+    except ValueError:
+        return RefusedError(str(code), message or f"error code {code}")
+    return RefusedError(known.name, message or known.text)
+
+
+def check_code(code: int, message: str | None = None) -> None:
+    """Raises what an error code of an answer says."""
+    error = refusal(code, message)
+    if error is not None:
+        raise error
+
+
+def by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
+    """Topics with the numbers of their partitions, all sorted."""
+    topics: dict[str, list[int]] = {}
+    for topic, number in sorted(set(places)):
+        topics.setdefault(topic, []).append(number)
+    return topics
+
+
+def is_plain(properties: Mapping[str, str]) -> bool:
+    return properties.get("security.protocol", "PLAINTEXT").strip().upper() == "PLAINTEXT"
+
+
+@dataclass(slots=True)
+class Brokers:
+    """Connections to the brokers of one cluster, each opened when first asked for.
+
+    One thread.  Close it, or use it as a context.
+    """
+
+    first: Connection
+    patience: Patience
+    addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
+    connections: dict[int, Connection] = field(default_factory=dict)
+
+    @classmethod
+    def connect(cls, properties: Mapping[str, str], *, timeout_s: float) -> Brokers:
+        """To the cluster that the client's properties name."""
+        if not is_plain(properties):
+            raise ClientError(
+                f"security.protocol={properties['security.protocol']}: this is asked of "
+                "plain-text listeners only"
+            )
+        servers = properties["bootstrap.servers"]
+        parse_servers(servers)
+        first = connect_any(servers, timeout_s=timeout_s)
+        brokers = cls(first, Patience(seconds=timeout_s))
+        brokers._metadata([])
+        return brokers
+
+    def __enter__(self) -> Brokers:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for connection in (self.first, *self.connections.values()):
+            connection.close()
+
+    def ids(self) -> list[int]:
+        return sorted(self.addresses)
+
+    def to(self, broker_id: int) -> Connection:
+        connection = self.connections.get(broker_id)
+        if connection is None:
+            if broker_id not in self.addresses:
+                known = ", ".join(map(str, self.ids()))
+                raise ClientError(f"there is no broker {broker_id}; brokers are {known}")
+            host, port = self.addresses[broker_id]
+            connection = Connection(host, port, timeout_s=self.patience.seconds)
+            self.connections[broker_id] = connection
+        return connection
+
+    def places(self, topics: Iterable[str] | None) -> dict[Place, PartitionPlace]:
+        """All partitions of these topics, or of every topic; `RefusedError` if one is unknown."""
+        wanted = None if topics is None else sorted(set(topics))
+        return self.patience.until_settled(lambda: self._places(wanted))
+
+    def _places(self, topics: list[str] | None) -> dict[Place, PartitionPlace]:
+        if topics == []:
+            return {}
+        found = {}
+        for topic in self._metadata(topics).topics:
+            check_code(topic.error_code)
+            for partition in topic.partitions:
+                leader = partition.leader_id if partition.leader_id >= 0 else None
+                found[topic.name or "", partition.partition_index] = PartitionPlace(
+                    leader=leader, replicas=tuple(partition.replica_nodes)
+                )
+        return found
+
+    def _metadata(self, topics: list[str] | None) -> MetadataResponse:
+        asked = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        answer = self.first.call(
+            MetadataRequest(topics=asked, allow_auto_topic_creation=False), MetadataResponse
+        )
+        self.addresses = {each.node_id: (each.host, each.port) for each in answer.brokers}
+        return answer
+
+    def ask_coordinator(
+        self, key: str, kind: int, ask: Callable[[int, Connection], Result]
+    ) -> Result:
+        """Asks the broker that coordinates a group or a transactional id.
+
+        It is looked up, and asked again, as long as `ask` is refused for a passing reason.
+        """
+
+        def attempt() -> Result:
+            broker_id = self._coordinator(key, kind)
+            return ask(broker_id, self.to(broker_id))
+
+        return self.patience.until_settled(attempt)
+
+    def _coordinator(self, key: str, kind: int) -> int:
+        version = self.first.version_of(ApiKey.FIND_COORDINATOR)
+        if version is not None and version >= MANY_KEYS:
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
+            (found,) = self.first.call(request, FindCoordinatorResponse).coordinators
+        else:
+            request = FindCoordinatorRequest(key=key, key_type=kind)
+            old = self.first.call(request, FindCoordinatorResponse)
+            found = Coordinator(
+                node_id=old.node_id,
+                host=old.host,
+                port=old.port,
+                error_code=old.error_code,
+                error_message=old.error_message,
+            )
+        check_code(found.error_code, found.error_message)
+        self.addresses[found.node_id] = (found.host, found.port)
+        return found.node_id

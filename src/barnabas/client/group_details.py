@@ -1,0 +1,168 @@
+"""What librdkafka cannot tell of groups, or ask of them: states and epochs of the newer protocol,
+and to forget offsets.
+
+Through our own codec, hence over plain-text listeners only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from barnabas.client.errors import RefusedError
+from barnabas.client.group_admin import UNKNOWN, Group, GroupListing, Member, Place
+
+if TYPE_CHECKING:
+    from barnabas.client.brokers import Brokers
+    from barnabas.client.wire import Connection
+    from barnabas.protocol.messages import consumer_group_describe as told
+
+UPGRADED = {0: False, 1: True}
+"""By the type of a member: of the classic protocol, or of the newer one."""
+
+
+def add_group_details(
+    groups: Sequence[Group], properties: Mapping[str, str], *, timeout_s: float
+) -> list[Group]:
+    """The same groups; those of the newer protocol with their exact state and their epochs.
+
+    As far as the brokers can be asked: over another than a plain-text listener nothing is added.
+    """
+    from barnabas.client.brokers import is_plain
+
+    if not is_plain(properties):
+        return list(groups)
+    detailed: dict[str, Group] = {}
+    newer = [group for group in groups if group.type == "Consumer"]
+    for broker in sorted({group.coordinator for group in newer}):
+        detailed |= _from_coordinator(
+            broker, {each.group_id: each for each in newer if each.coordinator == broker}, timeout_s
+        )
+    return [detailed.get(group.group_id, group) for group in groups]
+
+
+def _from_coordinator(
+    broker: tuple[int, str, int], groups: Mapping[str, Group], timeout_s: float
+) -> dict[str, Group]:
+    from barnabas.client.wire import Connection
+    from barnabas.protocol.apis import ApiKey
+    from barnabas.protocol.messages.consumer_group_describe import (
+        ConsumerGroupDescribeRequest,
+        ConsumerGroupDescribeResponse,
+    )
+
+    _, host, port = broker
+    with Connection(host, port, timeout_s=timeout_s) as connection:
+        if connection.version_of(ApiKey.CONSUMER_GROUP_DESCRIBE) is None:
+            return {}
+        answer = connection.call(
+            ConsumerGroupDescribeRequest(group_ids=sorted(groups)), ConsumerGroupDescribeResponse
+        )
+    return {
+        each.group_id: _detailed(groups[each.group_id], each)
+        for each in answer.groups
+        if each.error_code == 0
+    }
+
+
+def _detailed(group: Group, described: told.DescribedGroup) -> Group:
+    return replace(
+        group,
+        state=described.group_state,
+        assignor=described.assignor_name,
+        epoch=described.group_epoch,
+        target_epoch=described.assignment_epoch,
+        members=[
+            Member(
+                member_id=each.member_id,
+                client_id=each.client_id,
+                host=each.client_host,
+                instance_id=each.instance_id,
+                assignment=_places(each.assignment.topic_partitions),
+                target=_places(each.target_assignment.topic_partitions),
+                epoch=each.member_epoch,
+                upgraded=UPGRADED.get(each.member_type),
+            )
+            for each in described.members
+        ],
+    )
+
+
+def _places(topics: Iterable[told.TopicPartitions]) -> list[Place]:
+    return sorted((topic.topic_name, number) for topic in topics for number in topic.partitions)
+
+
+def with_exact_states(
+    listings: Sequence[GroupListing], properties: Mapping[str, str], *, timeout_s: float
+) -> list[GroupListing]:
+    """The same listings; where the state is one that librdkafka does not know, asked for again."""
+    from barnabas.client.brokers import Brokers, is_plain
+
+    if all(each.state != UNKNOWN for each in listings) or not is_plain(properties):
+        return list(listings)
+    with Brokers.connect(properties, timeout_s=timeout_s) as brokers:
+        states = _states(brokers)
+    return [
+        replace(each, state=states.get(each.group_id) or each.state)
+        if each.state == UNKNOWN
+        else each
+        for each in listings
+    ]
+
+
+def _states(brokers: Brokers) -> dict[str, str]:
+    from barnabas.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+    return {
+        group.group_id: group.group_state
+        for broker_id in brokers.ids()
+        for group in brokers.to(broker_id).call(ListGroupsRequest(), ListGroupsResponse).groups
+    }
+
+
+def delete_offsets(
+    properties: Mapping[str, str], group_id: str, places: Collection[Place], *, timeout_s: float
+) -> dict[Place, RefusedError | None]:
+    """Has a group forget its offsets; for each partition, what was in the way.
+
+    `RefusedError` if the group as a whole is refused.
+    """
+    from barnabas.client.brokers import GROUP, Brokers
+
+    with Brokers.connect(properties, timeout_s=timeout_s) as brokers:
+        return brokers.ask_coordinator(
+            group_id, GROUP, lambda _, connection: _delete(connection, group_id, places)
+        )
+
+
+def _delete(
+    connection: Connection, group_id: str, places: Collection[Place]
+) -> dict[Place, RefusedError | None]:
+    from barnabas.client.brokers import by_topic, check_code, refusal
+    from barnabas.protocol.messages.offset_delete import (
+        OffsetDeleteRequest,
+        OffsetDeleteRequestPartition,
+        OffsetDeleteRequestTopic,
+        OffsetDeleteResponse,
+    )
+
+    answer = connection.call(
+        OffsetDeleteRequest(
+            group_id=group_id,
+            topics=[
+                OffsetDeleteRequestTopic(
+                    name=topic,
+                    partitions=[OffsetDeleteRequestPartition(partition_index=n) for n in numbers],
+                )
+                for topic, numbers in by_topic(places).items()
+            ],
+        ),
+        OffsetDeleteResponse,
+    )
+    check_code(answer.error_code)
+    return {
+        (topic.name, each.partition_index): refusal(each.error_code)
+        for topic in answer.topics
+        for each in topic.partitions
+    }
