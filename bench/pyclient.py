@@ -84,7 +84,7 @@ def consume(bootstrap: str, topic: str, count: int, size: int, pairs: list[str])
     consumer = consumer_at(bootstrap, topic, OFFSET_BEGINNING, pairs)
     start, seen = time.perf_counter(), 0
     while seen < count:
-        messages = consumer.consume(10_000, timeout=30)
+        messages = consumer.consume(min(10_000, count - seen), timeout=30)
         if not messages:
             raise SystemExit("nothing came for 30 s")
         seen += sum(message.error() is None for message in messages)
