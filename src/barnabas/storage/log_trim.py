@@ -26,6 +26,7 @@ from barnabas.storage.segment_files import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from barnabas.storage.fs import FilePool
     from barnabas.storage.log import Log
 
 
@@ -66,10 +67,23 @@ def drop(log: Log, segments: list[Segment]) -> None:
     log.segments.remove(segments)
     log.forget_places()
     for segment in segments:
-        segment.rename_to(DELETED)
+        segment.rename_to(_free_suffix(log.pool, segment))
     log.deleted += segments
     for segment in segments:
         _drop_snapshot(log, segment.base_offset)
+
+
+def _free_suffix(pool: FilePool, segment: Segment) -> str:
+    """`.deleted`; with a number if a segment of that offset has left the log before.
+
+    The earlier file may still be read: compaction can replace a segment twice in a minute.
+    """
+    suffix, number = DELETED, 0
+    path = segment_path(segment.directory, segment.base_offset, LOG)
+    while pool.exists(path + suffix):
+        number += 1
+        suffix = f".{number}{DELETED}"
+    return suffix
 
 
 def _drop_snapshot(log: Log, offset: int) -> None:
@@ -287,7 +301,7 @@ def replace_segments(log: Log, new: list[CleanedSegment], old: list[SegmentView]
             log.pool.rename_if_there(path + CLEANED, path + SWAP)
     kept_snapshots = {cleaned.base_offset for cleaned in new}
     for segment in present:
-        segment.rename_to(DELETED)
+        segment.rename_to(_free_suffix(log.pool, segment))
         if segment.base_offset not in kept_snapshots:
             _drop_snapshot(log, segment.base_offset)
     log.deleted += present

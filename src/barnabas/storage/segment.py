@@ -442,7 +442,7 @@ class Segment:
         self._cache.forget(self)
 
     def rename_to(self, suffix: str) -> None:
-        """Give all files of the segment another suffix: .deleted, .swap or none."""
+        """Give all files of the segment another suffix, or none."""
         for kind in SEGMENT_SUFFIXES[1:]:
             plain = segment_path(self.directory, self.base_offset, kind)
             self._pool.rename_if_there(plain + self._suffix, plain + suffix)

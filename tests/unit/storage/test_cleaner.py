@@ -543,3 +543,24 @@ def test_a_step_that_ends_after_the_stop_leaves_the_log_and_no_files(
 
     assert sorted(path.name for path in (tmp_path / "t-0").iterdir()) == names
     assert not workers.held
+
+
+def test_a_slice_keeps_its_bytes_when_its_segment_is_compacted_twice(
+    pool: FilePool, tmp_path: Path
+) -> None:
+    log = new_log(pool, tmp_path)
+    cleaner = new_cleaner(pool)
+    slices = []
+    for value in (b"x" * 60, b"y" * 60, b"z" * 60):
+        append(log, [(b"%d" % (n % 4), value) for n in range(12)])
+        found = log.read(0, max_bytes=400, end_offset=log.high_watermark, at_least_one=True)
+        slices.append((found, found.read()))
+        cleaner.tick([log], NOW)
+    assert len({found.file for found, _ in slices}) == 3
+
+    for found, content in slices:
+        found.file.close()  # the pool needed the descriptor for another
+        assert found.read() == content
+    log.close()
+    new_log(pool, tmp_path, clean=False)
+    assert not list((tmp_path / "t-0").glob("*.deleted"))
