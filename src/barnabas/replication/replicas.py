@@ -234,7 +234,10 @@ class ReplicaManager:
             for partition in dirty:
                 self._write(partition)
             for callback in callbacks:
-                callback()
+                try:
+                    callback()
+                except Exception:
+                    logger.exception("a write could not be answered")  # the others still are
             for partition in dirty:
                 if partition.write_failure is not None:
                     partition.write_failure = None
@@ -252,7 +255,8 @@ class ReplicaManager:
             if log is None:
                 raise partition.error or StorageFailed
             log.write_pending()
-        except StorageFailed as failure:
+        except Exception as error:
+            failure = _as_storage_failure(partition, error)
             if not partition.is_refusing:  # said once, not for each batch of a full disk
                 logger.warning("%s-%d refuses: %s", partition.topic, partition.index, failure)
                 partition.is_refusing = True
@@ -278,6 +282,14 @@ class ReplicaManager:
     def expire(self, now: float) -> None:
         self.fetches.expire(now)
         self.produces.expire(now)
+
+
+def _as_storage_failure(partition: Partition, error: Exception) -> StorageFailed:
+    """A fault of our own, too, must not keep the other partitions from being written."""
+    if isinstance(error, StorageFailed):
+        return error
+    logger.error("%s-%d was not written", partition.topic, partition.index, exc_info=error)
+    return StorageFailed("its log cannot be written")
 
 
 def _refuse(unconfirmed: list[tuple[list[object], int, int]]) -> None:

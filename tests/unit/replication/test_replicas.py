@@ -19,6 +19,7 @@ from barnabas.base.errors import (
 )
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import Parked
+from barnabas.storage.log import Log
 
 OTHER = 2
 RESULT = Struct(">hqqq")
@@ -316,6 +317,37 @@ def test_one_failed_write_leaves_the_others_of_the_turn_alone(make: Make) -> Non
     assert outcomes[1].failures == [None]
     assert out == [b"abc" + RESULT.pack(0, 41, 42, 43) + b"xyz"]
     assert shown(world, "t", 1) == [b"b"]
+
+
+def test_a_fault_in_one_answer_or_write_leaves_the_others_of_the_turn_alone(
+    make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fault() -> None:
+        raise AssertionError("planted")
+
+    world = make(directories="one,two")
+    world.topic("t", 2)
+    first, second = world.partition("t", 0), world.partition("t", 1)
+    world.append("t", b"a", index=0)
+    world.append("t", b"b", index=1)
+    world.replicas.after_write(fault)
+    outcomes = Outcome(world, first), Outcome(world, second)
+    monkeypatch.setattr(Log, "write_pending", either(fault, Log.write_pending, first.log))
+
+    world.replicas.write_dirty()
+
+    assert [type(failure) for failure in outcomes[0].failures] == [StorageFailed]
+    assert outcomes[1].failures == [None]
+    assert shown(world, "t", 1) == [b"b"]
+    assert first.log is None, "nobody knows what it has"
+    assert caplog.text.count("planted") >= 2
+
+
+def either(
+    fault: Callable[[], None], write: Callable[[Log], None], broken: Log | None
+) -> Callable[[Log], None]:
+    """Writing, which fails for one log."""
+    return lambda log: fault() if log is broken else write(log)
 
 
 def test_a_broken_disk_takes_its_whole_directory_out_of_service(world: SmallBroker) -> None:
