@@ -49,11 +49,13 @@ format: $(VENV)/.installed-dev ## Let ruff format and fix
 	@$(BIN)/ruff format src tests bench
 
 conformance: $(VENV)/.installed-dev ## Apache Kafka's tools and clients, kafkajs (fetches from Maven and npm)
-	@./scripts/need java mvn node npm
+	@./scripts/need java javac mvn node npm
+	@$(BIN)/python tests/conformance/fetch.py
 	@$(PYTEST) -q tests/conformance
 
 bench: $(VENV)/.installed-dev ## Side by side with Apache Kafka; writes docs/benchmarks.md (about 20 minutes)
-	@./scripts/need java mvn cc librdkafka
+	@./scripts/need java javac mvn cc librdkafka
+	@$(BIN)/python tests/conformance/fetch.py
 	@$(BIN)/python bench/run.py $(BENCH)
 
 soak: $(VENV)/.installed-dev ## The long runs: 50 crash rounds, a million malformed frames

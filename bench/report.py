@@ -123,7 +123,7 @@ fetches, and cannot talk with the Java client."""
 
 
 def markdown(session: Session, facts: Mapping[str, str], date: str) -> str:
-    lines = ["# Benchmarks", ""]
+    lines = ["# Benchmarks"]
     lines += ["Barnabas beside Apache Kafka, on one machine, in one run. Repeat it with:", ""]
     lines += ["    make bench", ""]
     lines += [f"Measured on {date}, {session.rounds} round{'s' * (session.rounds > 1)}.", ""]

@@ -320,11 +320,14 @@ def test_every_event_is_one_line_and_the_level_is_kept(
 
 def listening_port(pid: int) -> int:
     """The port on which a process listens; 0 if it does not yet."""
-    sockets = {
-        os.readlink(entry)[len("socket:[") : -1]
-        for entry in Path(f"/proc/{pid}/fd").iterdir()
-        if os.readlink(entry).startswith("socket:")
-    }
+    sockets = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            target = os.readlink(entry)
+        except FileNotFoundError:  # closed since it was listed
+            continue
+        if target.startswith("socket:"):
+            sockets.add(target[len("socket:[") : -1])
     for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
         if fields[3] == "0A" and fields[9] in sockets:
