@@ -130,9 +130,7 @@ class ClassicGroupMachine(RuleBasedStateMachine):
             assert isinstance(group, ClassicGroup)
             for member in group.members.values():
                 tickets |= {member.join_ticket, member.sync_ticket}
-            assert group.joining == sum(
-                m.join_ticket is not None for m in group.members.values()
-            )
+            assert group.joining == sum(m.join_ticket is not None for m in group.members.values())
             if group.state is State.STABLE:
                 assert not any(m.sync_ticket for m in group.members.values())
         assert set(slot.parked) == tickets - {None}

@@ -43,9 +43,7 @@ class MixedGroupMachine(RuleBasedStateMachine):
     def start(self, instance: str | None, topics: list[str], modern: bool) -> None:
         if modern:
             name = f"m{next(self.names)}"
-            self.clients.append(
-                ModernClient(self.machine, name, names=topics, instance=instance)
-            )
+            self.clients.append(ModernClient(self.machine, name, names=topics, instance=instance))
         else:
             self.clients.append(ClassicClient(self.machine, topics, instance))
 

@@ -229,8 +229,7 @@ class ModernClient:
             return self.owned
         names = {*self.owned, *self.target}
         return {
-            name: sorted({*self.owned.get(name, ()), *self.target.get(name, ())})
-            for name in names
+            name: sorted({*self.owned.get(name, ()), *self.target.get(name, ())}) for name in names
         }
 
     def leave(self, *, for_now: bool = False) -> None:

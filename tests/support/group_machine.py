@@ -393,7 +393,9 @@ class GroupMachine:
                         group_id=group,
                         member_id=member,
                         member_epoch=epoch,
-                        topics=[OffsetFetchRequestTopics(name=topic, partition_indexes=[partition])],
+                        topics=[
+                            OffsetFetchRequestTopics(name=topic, partition_indexes=[partition])
+                        ],
                     )
                 ],
                 require_stable=require_stable,

@@ -132,7 +132,7 @@ def _described(state: GroupState, group_id: str, version: int) -> DescribedGroup
                 client_id=member.client_id,
                 client_host=member.client_host,
                 member_metadata=member.metadata(protocol) if is_stable else b"",
-                member_assignment=member.assignment if is_stable else b"",
+                member_assignment=member.assignment,
             )
             for member in group.members.values()
         ],
@@ -179,7 +179,7 @@ def _described_member(state: GroupState, group: ConsumerGroup, member: ConsumerM
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=list(member.names),
-        subscribed_topic_regex=member.regex or None,
+        subscribed_topic_regex=member.regex,
         assignment=_assignment(state, member.assigned),
         target_assignment=_assignment(state, group.target_of(member.member_id)),
         member_type=_CLASSIC_MEMBER if member.uses_classic else _CONSUMER_MEMBER,

@@ -79,12 +79,8 @@ def _commit_code(error: ApiError) -> int:
     return int(ErrorCode.INVALID_COMMIT_OFFSET_SIZE if error.code in _TOO_LARGE else error.code)
 
 
-def _join(request: JoinGroupRequest, error: ApiError, version: int) -> JoinGroupResponse:
-    return JoinGroupResponse(
-        error_code=_code(error),
-        member_id=request.member_id,
-        protocol_name=None if version >= 7 else "",
-    )
+def _join(request: JoinGroupRequest, error: ApiError, _: int) -> JoinGroupResponse:
+    return JoinGroupResponse(error_code=_code(error), member_id=request.member_id)
 
 
 def _sync(_: SyncGroupRequest, error: ApiError, __: int) -> SyncGroupResponse:

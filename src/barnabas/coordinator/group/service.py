@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from barnabas.base.errors import (
-    ApiError,
     ErrorCode,
     InconsistentGroupProtocol,
     InvalidGroupId,
@@ -30,7 +29,7 @@ from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHea
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.join_group import JoinGroupRequest
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from barnabas.protocol.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
@@ -53,6 +52,9 @@ if TYPE_CHECKING:
 PROTOCOL_NEEDED_SINCE = 5
 """The version of SyncGroup that must name the protocol (KIP-559)."""
 MANY_LEAVE_SINCE = 3
+"""The version of LeaveGroup in which several members leave at once (KIP-345)."""
+NO_PROTOCOL_SINCE = 7
+"""The version of JoinGroup in which a failed join names no protocol (KIP-559)."""
 
 
 def make_runtime(
@@ -131,18 +133,19 @@ class GroupCoordinator:
 
     def _join(self, call: Call, done: Done, now_ms: int) -> None:
         request: JoinGroupRequest = call.request
-        error: ApiError | None = None
+
+        def finish(response: JoinGroupResponse) -> None:
+            if response.error_code:
+                response.protocol_name = None if call.version >= NO_PROTOCOL_SINCE else ""
+            done(response)
+
         low, high = self.config.min_session_timeout_ms, self.config.max_session_timeout_ms
-        if not request.group_id:
-            error = InvalidGroupId()
-        elif not low <= request.session_timeout_ms <= high:
-            error = InvalidSessionTimeout()
-        if error is not None:
-            done(call.refuse(error))
+        if not low <= request.session_timeout_ms <= high and request.group_id:
+            finish(call.refuse(InvalidSessionTimeout()))
             return
         if request.rebalance_timeout_ms < 0:
             request.rebalance_timeout_ms = request.session_timeout_ms
-        self.schedule(request.group_id, call, done, now_ms)
+        self._one(call, finish, now_ms)
 
     def _sync(self, call: Call, done: Done, now_ms: int) -> None:
         request: SyncGroupRequest = call.request

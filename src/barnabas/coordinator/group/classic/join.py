@@ -163,9 +163,7 @@ class _Join:
         try:
             member = group.validate_member(member_id, request.group_instance_id)
         except ApiError as error:
-            response = failed_join(member_id, error.code)
-            response.protocol_name = None if self.call.version >= 7 else ""
-            return self.out.decision(response)
+            return self.refused(error.code, member_id)
         changed = member.protocols != protocols_of(request.protocols)
         match group.state:
             case State.PREPARING:

@@ -78,7 +78,7 @@ def _validate_join(request: ConsumerGroupHeartbeatRequest) -> None:
         raise InvalidRequest("RebalanceTimeoutMs must be provided in first request.")
     if request.topic_partitions is None or request.topic_partitions:
         raise InvalidRequest("TopicPartitions must be empty when (re-)joining.")
-    if not request.subscribed_topic_names and not request.subscribed_topic_regex:
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
         raise InvalidRequest(
             "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
             "(re-)joining."

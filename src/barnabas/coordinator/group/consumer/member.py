@@ -31,11 +31,11 @@ LEFT_FOR_NOW = -2
 class MemberState(enum.IntEnum):
     """How far a member has come towards its target; the numbers are those of the records."""
 
-    STABLE = 1
+    STABLE = 0
     """It has what it should have at its epoch."""
-    UNREVOKED = 2
+    UNREVOKED = 1
     """It has yet to give something up before it moves to the next epoch."""
-    UNRELEASED = 3
+    UNRELEASED = 2
     """It waits for partitions that others have yet to give up."""
     UNKNOWN = 127
 
@@ -114,7 +114,7 @@ class Member:
             client_id=self.client_id,
             client_host=self.client_host,
             subscribed_topic_names=list(self.names),
-            subscribed_topic_regex=self.regex or None,
+            subscribed_topic_regex=self.regex,
             rebalance_timeout_ms=self.rebalance_timeout_ms,
             server_assignor=self.assignor,
             classic_member_metadata=classic,
