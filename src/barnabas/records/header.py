@@ -50,6 +50,8 @@ DELETE_HORIZON = 0x40
 MAX_SEQUENCE = 0x7FFF_FFFF
 _CRC_POSITION = 17
 CRC_START = 21
+LOW_ATTRIBUTES = 22
+"""Where the byte stands that has all attributes: for those who look at nothing else."""
 HEADER = struct.Struct(">qiibIhiqqqhii")
 assert HEADER.size == HEADER_SIZE
 _unpack = HEADER.unpack_from

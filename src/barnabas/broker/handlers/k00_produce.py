@@ -24,7 +24,8 @@ from barnabas.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from barnabas.records.validate import InvalidRecords
+from barnabas.records.header import LOW_ATTRIBUTES, TRANSACTIONAL
+from barnabas.records.validate import InvalidRecords, read_one_header
 from barnabas.replication.purgatory import Parked
 
 if TYPE_CHECKING:
@@ -35,6 +36,16 @@ logger = logging.getLogger("barnabas.requests")
 
 MIN_VERSION = 3
 ZSTD_SINCE = 7
+_START_IS_NOT_TOLD = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+"""After any other error of a batch the client is told where the log starts, as by Apache Kafka."""
 
 
 class _Outcome:
@@ -56,6 +67,9 @@ def produce(
         return _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
     if ctx.api_version < MIN_VERSION:
         return _refuse_all(request, ErrorCode.UNSUPPORTED_VERSION)
+    if request.transactional_id is None and _is_transactional(request):
+        # Nobody could ever end such a transaction, and no reader of committed records pass it.
+        return _refuse_all(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     now_ms = broker.clock.now_ms()
     response = ProduceResponse()
     outcomes: list[_Outcome] = []
@@ -91,6 +105,16 @@ def produce(
     return later
 
 
+def _is_transactional(request: ProduceRequest) -> bool:
+    return any(
+        data.records is not None
+        and len(data.records) > LOW_ATTRIBUTES
+        and data.records[LOW_ATTRIBUTES] & TRANSACTIONAL
+        for topic in request.topic_data
+        for data in topic.partition_data
+    )
+
+
 def _append(
     broker: Broker,
     topic: str,
@@ -102,16 +126,22 @@ def _append(
     zstd_allowed: bool,
 ) -> None:
     partition = broker.replicas.get(topic, outcome.answer.index)
-    if not records:
+    if records is None:
         raise InvalidRequest("a produce request without records")
     assert isinstance(records, memoryview), "decoded in place"
-    appended = broker.replicas.append(
-        partition,
-        records,
-        acks=acks,
-        now_ms=now_ms,
-        zstd_allowed=zstd_allowed,
-    )
+    read_one_header(records)
+    try:
+        appended = broker.replicas.append(
+            partition,
+            records,
+            acks=acks,
+            now_ms=now_ms,
+            zstd_allowed=zstd_allowed,
+        )
+    except ApiError as error:
+        if error.code not in _START_IS_NOT_TOLD and partition.log is not None:
+            outcome.answer.log_start_offset = partition.log.start_offset
+        raise
     outcome.partition = partition
     outcome.last_offset = appended.last_offset
     outcome.answer.base_offset = appended.base_offset
@@ -125,7 +155,6 @@ def _fail(answer: PartitionProduceResponse, error: Exception) -> None:
     answer.error_code = int(code_for(error))
     answer.base_offset = -1
     answer.log_append_time_ms = -1
-    answer.log_start_offset = -1
     if isinstance(error, ApiError):
         answer.error_message = str(error)
     if isinstance(error, InvalidRecords):
@@ -148,6 +177,7 @@ def _written(
         partition = outcome.partition
         if partition is not None and partition.write_failure is not None:
             outcome.partition = None
+            outcome.answer.log_start_offset = -1
             _fail(outcome.answer, partition.write_failure)
     waiting = [o for o in outcomes if o.partition is not None and not _replicated(o)]
     if request.acks != -1 or not waiting:

@@ -18,6 +18,7 @@ from barnabas.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from barnabas.records.header import LOW_ATTRIBUTES, TRANSACTIONAL
 
 if TYPE_CHECKING:
     from barnabas.base.clock import Clock
@@ -102,6 +103,8 @@ class ProduceMemo:
             pos += 4
             if pos + length != stop:
                 return False
+        if stop - pos <= LOW_ATTRIBUTES or data[pos + LOW_ATTRIBUTES] & TRANSACTIONAL:
+            return False
         partition = lane.partition
         if not partition.is_leader or (self._acks == -1 and len(partition.isr) != 1):
             self._lanes.clear()  # leadership moved, or the topic went: look again next time

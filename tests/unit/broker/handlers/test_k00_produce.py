@@ -148,7 +148,36 @@ def test_zstd_needs_a_client_that_knows_of_it(world: SmallBroker, version: int, 
 def test_a_request_without_records_is_refused(world: SmallBroker) -> None:
     empty = memoryview(bytearray())
 
-    assert ask(world, request(("t", 0, None), ("t", 0, empty))).codes == ["INVALID_REQUEST"] * 2
+    asked = ask(world, request(("t", 0, None), ("t", 0, empty)))
+
+    assert asked.codes == ["INVALID_REQUEST", "INVALID_RECORD"]
+
+
+@pytest.mark.parametrize("version", [3, 12])
+def test_a_transaction_needs_a_transactional_id(world: SmallBroker, version: int) -> None:
+    data = batch(b"a", producer_id=9, epoch=0, sequence=0, transactional=True)
+
+    asked = ask(world, request(("t", 0, batch(b"b")), ("t", 1, data)), version)
+
+    assert asked.codes == ["TRANSACTIONAL_ID_AUTHORIZATION_FAILED"] * 2
+    assert world.partition("t", 1).leader_log().last_stable_offset == 0
+    assert not world.partition("t", 1).leader_log().is_dirty
+
+
+def test_who_is_refused_is_told_where_the_log_starts(world: SmallBroker) -> None:
+    for _ in range(3):
+        world.append("t", b"x")
+    world.replicas.write_dirty()
+    world.partition("t").leader_log().delete_records_before(2)
+    late = batch(b"a", producer_id=9, epoch=0, sequence=0)
+    too_late = batch(b"a", producer_id=9, epoch=0, sequence=5)
+    damaged = batch(b"a")
+    damaged[-1] ^= 1
+
+    asked = ask(world, request(("t", 0, late), ("t", 0, too_late), ("t", 0, damaged)))
+
+    assert asked.codes == ["NONE", "OUT_OF_ORDER_SEQUENCE_NUMBER", "CORRUPT_MESSAGE"]
+    assert [result.log_start_offset for result in asked.results] == [2, 2, -1]
 
 
 def test_a_damaged_batch_is_refused(world: SmallBroker) -> None:

@@ -402,3 +402,19 @@ def test_leadership_that_moves_away_and_back_is_noticed(world: WiredBroker) -> N
         codes.append(ErrorCode(result.error_code).name)
 
     assert codes == ["NONE", "NONE", "NOT_LEADER_OR_FOLLOWER", "NONE"]
+
+
+def test_a_transaction_without_an_id_is_refused_on_the_short_way_too(world: WiredBroker) -> None:
+    client = world.connect()
+    data = bytes(batch(b"v", producer_id=9, epoch=0, sequence=0, transactional=True))
+    client.send(ask().frame(1))
+    client.send(ask()._replace(records=data).frame(2))
+    world.run_turn()
+
+    codes = [
+        ErrorCode(answer(each).responses[0].partition_responses[0].error_code)
+        for each in client.answers()
+    ]
+    assert codes == [ErrorCode.NONE, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+    log = world.partition("plain").leader_log()
+    assert log.last_stable_offset == log.end_offset == 1
