@@ -112,8 +112,11 @@ class GroupAdmin:
 
     def listings(self) -> list[GroupListing]:
         """All consumer groups, by name."""
+        return self.patience.until_settled(self._listings)
+
+    def _listings(self) -> list[GroupListing]:
         found = self._result(self.admin.list_consumer_groups(**self._timeout()))
-        for error in found.errors:
+        for error in found.errors or ():
             raise _tidied(refused(error.args[0]))
         return sorted(
             (
