@@ -17,7 +17,7 @@ SPANS_MS = (1, 50, 100, 1_000, 5_000, 10_000, 60_000)
 
 
 class ClassicGroupMachine(RuleBasedStateMachine):
-    """At most one generation is active, its members share everything out, and no one else commits."""
+    """One generation is active, its members share everything out, and no one else commits."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -503,9 +503,7 @@ def compact(batches: list[bytes]) -> list[bytes]:
     kept: list[tuple[int, Record]] = []
     seen: set[bytes | None] = set()
     for position, settled, record in plain:
-        if read_header(batches[position]).is_control:
-            kept.append((position, record))
-        elif not settled:
+        if read_header(batches[position]).is_control or not settled:
             kept.append((position, record))
         elif record.key not in seen:
             seen.add(record.key)

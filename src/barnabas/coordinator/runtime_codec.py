@@ -9,21 +9,30 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from barnabas.coordinator.runtime_types import CoordinatorRecord, Producer
 from barnabas.protocol.errors import DecodeError
 from barnabas.records.batch import (
     HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
-    Record,
+    NO_SEQUENCE,
+    TRANSACTIONAL,
+    BatchHeader,
+    batch_crc,
+    build_batch,
     decode_records,
-    encode_batch,
+    put_varint,
     read_header,
 )
 from barnabas.records.compression import Buffer, Codec
 from barnabas.records.control import ControlType, control_type
+from barnabas.records.header import HEADER
 
 if TYPE_CHECKING:
     from barnabas.coordinator.runtime_types import Shard
@@ -41,6 +50,8 @@ _RECORD_OVERHEAD = 24
 
 def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
     """Key and value of `record`."""
+    if record.wire is not None:
+        return record.wire
     key = _VERSION.pack(record.key_version) + record.key.encode(record.key_version)
     if record.value is None:
         return key, None
@@ -82,18 +93,67 @@ def encode_records(
     producer: Producer | None = None,
     codec: Codec = Codec.NONE,
 ) -> bytearray:
-    """One batch of `records`, without sequence numbers: the coordinator is not a client."""
-    plain = []
-    for record in records:
-        key, value = encode(record)
-        plain.append(Record(timestamp=now_ms, key=key, value=value))
-    return encode_batch(
-        plain,
-        codec=codec,
-        producer_id=NO_PRODUCER_ID if producer is None else producer.producer_id,
-        producer_epoch=NO_PRODUCER_EPOCH if producer is None else producer.producer_epoch,
-        transactional=producer is not None,
+    """One batch of `records`, without sequence numbers: the coordinator is not a client.
+
+    All records have the same timestamp and no headers, so most of each is known beforehand.
+    """
+    parts = [_plain_record(delta, *encode(record)) for delta, record in enumerate(records)]
+    assert parts, "a batch has at least one record"
+    if codec is not Codec.NONE:
+        header = BatchHeader(*_header(parts, now_ms, producer, codec=codec))
+        return build_batch(header, b"".join(parts))
+    batch = bytearray(HEADER_SIZE)
+    batch += b"".join(parts)
+    length = len(batch) - LOG_OVERHEAD
+    HEADER.pack_into(batch, 0, *_header(parts, now_ms, producer, length=length))
+    crc = batch_crc(batch)
+    HEADER.pack_into(batch, 0, *_header(parts, now_ms, producer, length=length, crc=crc))
+    return batch
+
+
+def _header(
+    parts: Sequence[bytes],
+    now_ms: int,
+    producer: Producer | None,
+    *,
+    length: int = 0,
+    crc: int = 0,
+    codec: Codec = Codec.NONE,
+) -> tuple[int, ...]:
+    """The fields of `BatchHeader`, in their order."""
+    producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+    return (
+        0,  # base offset, given by the leader
+        length,
+        NO_LEADER_EPOCH,
+        MAGIC,
+        crc,
+        codec if producer is None else codec | TRANSACTIONAL,
+        len(parts) - 1,
+        now_ms,
+        now_ms,
+        producer_id,
+        producer_epoch,
+        NO_SEQUENCE,
+        len(parts),
     )
+
+
+def _plain_record(delta: int, key: bytes, value: bytes | None) -> bytes:
+    """One record: attributes, timestamp delta, offset delta, key, value, no headers."""
+    if value is None:
+        content = b"\0\0" + _varint(delta) + _varint(len(key)) + key + b"\1\0"
+    else:
+        lengths = _varint(delta) + _varint(len(key)) + key + _varint(len(value))
+        content = b"\0\0" + lengths + value + b"\0"
+    return _varint(len(content)) + content
+
+
+@lru_cache(maxsize=4096)
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    put_varint(out, number)
+    return bytes(out)
 
 
 def split(

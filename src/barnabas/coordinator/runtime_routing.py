@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=16_384)
 def partition_for(name: str, partitions: int) -> int:
     """The partition for a group or transactional id.
 

@@ -78,6 +78,8 @@ class Slot:
 
     def first_awaited(self) -> Pending | None:
         """The oldest batch that someone still waits for."""
+        if not self.pending:
+            return None
         return next((pending for pending in self.pending if pending.replies), None)
 
     def enqueue(

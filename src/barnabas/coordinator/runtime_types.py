@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ class CoordinatorRecord:
     key_version: int
     value: Message | None
     value_version: int = 0
+    wire: tuple[bytes, bytes | None] | None = field(default=None, compare=False, repr=False)
+    """Key and value as bytes, if who made the record had a quicker way to them."""
 
 
 class Producer(NamedTuple):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from barnabas.coordinator.runtime_types import CoordinatorRecord
@@ -55,6 +57,11 @@ TYPES: Mapping[int, tuple[type[Message], type[Message]]] = {
 }
 """By version of the key, which is the type of the record."""
 
+_SHORT = struct.Struct(">h")
+_INT = struct.Struct(">i")
+_LONG = struct.Struct(">q")
+_OFFSET = struct.Struct(">hqih")
+
 _GROUP_METADATA_VERSION = 3
 _OFFSET_VERSION = 3
 _OFFSET_VERSION_WITH_EXPIRY = 1
@@ -63,19 +70,39 @@ _OFFSET_VERSION_WITH_EXPIRY = 1
 def offset_commit(
     group: str, topic: str, partition: int, value: gr.OffsetCommitValue | None
 ) -> CoordinatorRecord:
-    """A committed offset.  Only the old version of the value can say when it expires."""
+    """A committed offset.  Only the old version of the value can say when it expires.
+
+    Commits are most of what is ever written here: the usual one is packed by hand.
+    """
+    key = gr.OffsetCommitKey(group=group, topic=topic, partition=partition)
+    if value is None:
+        return CoordinatorRecord(key=key, key_version=OFFSET_COMMIT, value=None)
+    if value.expire_timestamp >= 0:
+        return CoordinatorRecord(
+            key=key,
+            key_version=OFFSET_COMMIT,
+            value=value,
+            value_version=_OFFSET_VERSION_WITH_EXPIRY,
+        )
+    metadata = value.metadata.encode()
     return CoordinatorRecord(
-        key=gr.OffsetCommitKey(group=group, topic=topic, partition=partition),
+        key=key,
         key_version=OFFSET_COMMIT,
         value=value,
-        value_version=_offset_version(value),
+        value_version=_OFFSET_VERSION,
+        wire=(
+            _offset_key(group, topic) + _INT.pack(partition),
+            _OFFSET.pack(_OFFSET_VERSION, value.offset, value.leader_epoch, len(metadata))
+            + metadata
+            + _LONG.pack(value.commit_timestamp),
+        ),
     )
 
 
-def _offset_version(value: gr.OffsetCommitValue | None) -> int:
-    if value is None:
-        return 0
-    return _OFFSET_VERSION_WITH_EXPIRY if value.expire_timestamp >= 0 else _OFFSET_VERSION
+@lru_cache(maxsize=1024)
+def _offset_key(group: str, topic: str) -> bytes:
+    names = (group.encode(), topic.encode())
+    return _SHORT.pack(OFFSET_COMMIT) + b"".join(_SHORT.pack(len(n)) + n for n in names)
 
 
 def group_metadata(group: str, value: gr.GroupMetadataValue | None) -> CoordinatorRecord:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from barnabas.coordinator.group.records import Partitions
 
-Assignment: TypeAlias = dict[str, dict[bytes, frozenset[int]]]
+Assignment: TypeAlias = dict[str, Partitions]
 """Partitions by member and topic; a member that gets nothing may be missing."""
 
 

@@ -19,13 +19,13 @@ def assign_range(spec: Spec) -> Assignment:
         names = tuple(m.member_id for m in readers[topic])
         if names:
             classes.setdefault((spec.partitions[topic], names), []).append(topic)
-    result: Assignment = {m.member_id: {} for m in members}
+    result: dict[str, dict[bytes, frozenset[int]]] = {m.member_id: {} for m in members}
     for (count, _), topics in classes.items():
         cut = _cut(count, readers[topics[0]], _example(topics, readers[topics[0]]))
         for member_id, indexes in cut.items():
             for topic in topics:
                 result[member_id][topic] = indexes
-    return result
+    return dict(result)
 
 
 def _example(topics: list[bytes], members: list[MemberSpec]) -> bytes:

@@ -6,7 +6,11 @@ from one member to another makes the two more equal.
 
 from __future__ import annotations
 
-from barnabas.coordinator.group.assignors.model import Assignment, MemberSpec, Spec
+from collections.abc import Mapping
+from itertools import islice
+
+from barnabas.coordinator.group.assignors.model import Assignment, Spec
+from barnabas.coordinator.group.records import Partitions
 
 
 def assign_uniform(spec: Spec) -> Assignment:
@@ -19,52 +23,73 @@ def assign_uniform(spec: Spec) -> Assignment:
 
 
 def _assign_alike(spec: Spec, topics: frozenset[bytes]) -> Assignment:
-    """All members read the same topics."""
+    """All members read the same topics.  Who keeps all it had, keeps the very same mapping."""
     members = spec.sorted_members()
     total = sum(spec.partitions[topic] for topic in topics)
     quota, extra = divmod(total, len(members))
-    kept: dict[str, list[tuple[bytes, int]]] = {}
-    taken: set[tuple[bytes, int]] = set()
+    taken: dict[bytes, set[int]] = {topic: set() for topic in topics}
+    kept: dict[str, tuple[Partitions, int]] = {}
     for member in members:
-        had = _still_valid(member, topics, spec, taken)
+        mine, count = _still_valid(member.target, taken, spec)
         allowed = quota
-        if len(had) > quota and extra:
+        if count > quota and extra:
             allowed += 1
             extra -= 1
-        kept[member.member_id] = had[:allowed]
-        taken.update(had[:allowed])
+        if count > allowed:
+            mine, count = _first(mine, allowed), allowed
+        for topic, indexes in mine.items():
+            taken[topic] |= indexes
+        kept[member.member_id] = mine, count
     free = iter(
         (topic, index)
         for topic in sorted(topics)
         for index in range(spec.partitions[topic])
-        if (topic, index) not in taken
+        if index not in taken[topic]
     )
-    for member in members:
-        mine = kept[member.member_id]
-        missing = quota - len(mine)
+    result: Assignment = {}
+    for member_id, (mine, count) in kept.items():
+        missing = quota - count
         if missing >= 0 and extra:
             missing += 1
             extra -= 1
-        mine += [next(free) for _ in range(max(missing, 0))]
+        more = list(islice(free, missing)) if missing > 0 else []
+        result[member_id] = _joined(mine, more) if more else mine
     assert next(free, None) is None, "every partition is assigned"
-    return {member_id: _by_topic(mine) for member_id, mine in kept.items()}
+    return result
 
 
 def _still_valid(
-    member: MemberSpec, topics: frozenset[bytes], spec: Spec, taken: set[tuple[bytes, int]]
-) -> list[tuple[bytes, int]]:
-    return [
-        (topic, index)
-        for topic in sorted(member.target)
-        if topic in topics
-        for index in sorted(member.target[topic])
-        if index < spec.partitions[topic] and (topic, index) not in taken
-    ]
+    target: Partitions, taken: Mapping[bytes, set[int]], spec: Spec
+) -> tuple[Partitions, int]:
+    """What of `target` is still there to have and not taken, and how many that are."""
+    count = 0
+    for topic, indexes in target.items():
+        others = taken.get(topic)
+        if others is None or max(indexes) >= spec.partitions[topic]:
+            break
+        if not others.isdisjoint(indexes):
+            break
+        count += len(indexes)
+    else:
+        return target, count
+    rest = {
+        topic: frozenset(i for i in indexes if i < spec.partitions[topic]) - taken[topic]
+        for topic, indexes in target.items()
+        if topic in taken
+    }
+    rest = {topic: indexes for topic, indexes in rest.items() if indexes}
+    return rest, sum(map(len, rest.values()))
 
 
-def _by_topic(partitions: list[tuple[bytes, int]]) -> dict[bytes, frozenset[int]]:
-    grouped: dict[bytes, set[int]] = {}
-    for topic, index in partitions:
+def _first(partitions: Partitions, count: int) -> Partitions:
+    """The first `count` of them, by topic and number."""
+    every = [(topic, index) for topic in sorted(partitions) for index in sorted(partitions[topic])]
+    return _joined({}, every[:count])
+
+
+def _joined(partitions: Partitions, more: list[tuple[bytes, int]]) -> Partitions:
+    grouped: dict[bytes, set[int]] = {topic: set(found) for topic, found in partitions.items()}
+    for topic, index in more:
         grouped.setdefault(topic, set()).add(index)
     return {topic: frozenset(indexes) for topic, indexes in grouped.items()}
 
@@ -78,9 +103,12 @@ def _assign_mixed(spec: Spec) -> Assignment:
         for topic in sorted(spec.partitions)
     }
     owner: dict[tuple[bytes, int], str] = {}
+    taken: dict[bytes, set[int]] = {topic: set() for topic in spec.partitions}
     for member in members:
-        for partition in _still_valid(member, member.topics, spec, set(owner)):
-            owner[partition] = member.member_id
+        reads = {topic: taken[topic] for topic in member.topics}
+        for topic, indexes in _still_valid(member.target, reads, spec)[0].items():
+            taken[topic] |= indexes
+            owner |= dict.fromkeys(((topic, index) for index in indexes), member.member_id)
     load = dict.fromkeys(rank, 0)
     for member_id in owner.values():
         load[member_id] += 1
@@ -97,7 +125,7 @@ def _assign_mixed(spec: Spec) -> Assignment:
     result: dict[str, list[tuple[bytes, int]]] = {m.member_id: [] for m in members}
     for partition, member_id in owner.items():
         result[member_id].append(partition)
-    return {member_id: _by_topic(mine) for member_id, mine in result.items()}
+    return {member_id: _joined({}, mine) for member_id, mine in result.items()}
 
 
 def _level(

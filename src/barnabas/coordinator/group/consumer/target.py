@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from barnabas.coordinator.group import records
 from barnabas.coordinator.group.assignors import ASSIGNORS
 from barnabas.coordinator.group.assignors.model import MemberSpec, Spec
+from barnabas.coordinator.group.records import NO_PARTITIONS
 from barnabas.coordinator.group.state import ASSIGN
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ def subscribed_ids(group: ConsumerGroup, member: Member) -> frozenset[bytes]:
 def assign(state: GroupState, draft: Draft) -> None:
     """Make the target of the group's epoch.  Only what changes is written."""
     group = draft.group
+    ids: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
+    for member in group.members.values():  # most read the same: look each combination up once
+        if (member.names, member.regex) not in ids:
+            ids[member.names, member.regex] = subscribed_ids(group, member)
     default = state.config.consumer_assignors[0]
     assignor = ASSIGNORS.get(group.assignor(default)) or ASSIGNORS[default]
     spec = Spec(
@@ -32,7 +37,7 @@ def assign(state: GroupState, draft: Draft) -> None:
             MemberSpec(
                 member_id=member.member_id,
                 order=member.instance_id or member.member_id,
-                topics=subscribed_ids(group, member),
+                topics=ids[member.names, member.regex],
                 target=group.target_of(member.member_id),
             )
             for member in group.members.values()
@@ -41,8 +46,9 @@ def assign(state: GroupState, draft: Draft) -> None:
     )
     assignment = assignor(spec)
     for member_id in sorted(group.members):
-        target = assignment.get(member_id, {})
-        if target != group.target_of(member_id):
+        target = assignment.get(member_id, NO_PARTITIONS)
+        before = group.target_of(member_id)
+        if target is not before and target != before:
             draft.write(records.consumer_target(group.group_id, member_id, target))
     draft.write(records.consumer_target_epoch(group.group_id, group.epoch))
 
