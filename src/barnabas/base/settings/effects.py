@@ -38,7 +38,13 @@ HONOURED = frozenset(
     log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms
     log.cleaner.max.compaction.lag.ms log.cleaner.delete.retention.ms
     min.insync.replicas broker.session.timeout.ms replica.high.watermark.checkpoint.interval.ms
-    transaction.max.timeout.ms
+    transaction.max.timeout.ms transactional.id.expiration.ms
+    transaction.state.log.num.partitions transaction.state.log.replication.factor
+    transaction.state.log.min.isr transaction.state.log.segment.bytes
+    transaction.abort.timed.out.transaction.cleanup.interval.ms
+    transaction.remove.expired.transaction.cleanup.interval.ms
+    transaction.partition.verification.enable
+    add.partitions.to.txn.retry.backoff.ms add.partitions.to.txn.retry.backoff.max.ms
     """.split()  # noqa: SIM905 (read as text, a name a word)
 )
 
@@ -99,8 +105,8 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("group.streams.*", "accepted; takes effect with streams groups"),
     ("group.*", _GROUPS),
     ("offset*", _GROUPS),
-    ("transaction*", "accepted; takes effect with transactions"),
-    ("add.partitions.to.txn.*", "accepted; takes effect with transactions"),
+    ("transaction.state.log.load.buffer.size", "accepted; a log is read a mebibyte at a time"),
+    ("transaction.two.phase.commit.enable", "accepted; there is no two-phase commit"),
     ("*quota*", _QUOTAS),
     ("*throttled*", _QUOTAS),
     ("replica.alter.log.dirs.*", _QUOTAS),

@@ -18,6 +18,7 @@ from barnabas.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from barnabas.records.header import TRANSACTIONAL
 
 if TYPE_CHECKING:
     from barnabas.base.clock import Clock
@@ -33,6 +34,8 @@ VERSION_MIN = 7
 FLEXIBLE_SINCE = 9
 HEADER_BYTES = 8
 """Api key, version, correlation id: before the remembered prefix."""
+ATTRIBUTES_AT = 22
+"""The lower byte of a batch's attributes."""
 MARK = 0x5EED_0FF5_E75
 """Stands for the offsets while the layout of an answer is taken."""
 
@@ -102,6 +105,8 @@ class ProduceMemo:
             pos += 4
             if pos + length != stop:
                 return False
+        if stop - pos > ATTRIBUTES_AT and data[pos + ATTRIBUTES_AT] & TRANSACTIONAL:
+            return False  # refused, as the request has no transactional id
         partition = lane.partition
         if not partition.is_leader or (self._acks == -1 and len(partition.isr) != 1):
             self._lanes.clear()  # leadership moved, or the topic went: look again next time

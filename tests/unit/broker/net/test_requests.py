@@ -135,7 +135,7 @@ def test_bytes_behind_a_request_are_passed_over(world: WiredBroker) -> None:
     ("data", "why"),
     [
         (struct.pack(">hhih", 999, 0, 1, -1), "api key 999"),
-        (struct.pack(">hhih", ApiKey.JOIN_GROUP, 0, 1, -1), "api key 11"),
+        (struct.pack(">hhih", ApiKey.SASL_HANDSHAKE, 0, 1, -1), "api key 17"),
         (struct.pack(">hhih", ApiKey.FETCH, 3, 1, -1), "FETCH version 3"),
         (struct.pack(">hhih", ApiKey.FETCH, 99, 1, -1), "FETCH version 99"),
         (struct.pack(">hhih", ApiKey.METADATA, -1, 1, -1), "METADATA version -1"),
