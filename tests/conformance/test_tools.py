@@ -58,13 +58,6 @@ def numbered(n: int) -> Record:
     )
 
 
-def expect_no_groups(request: pytest.FixtureRequest, target: Broker) -> None:
-    """For a tool that looks for its group's coordinator; fails once the broker has groups."""
-    if target.name == "barnabas":
-        reason = "needs consumer groups, which the broker does not have yet"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
-
-
 def test_topics_are_created_listed_and_described_alike(
     jvm: Jvm, oracle: Broker, target: Broker, topic: str
 ) -> None:
@@ -278,7 +271,6 @@ def test_producer_performance_reports_and_delivers(
 def test_consumer_performance_reads_everything(
     jvm: Jvm, oracle: Broker, target: Broker, topic: str, request: pytest.FixtureRequest
 ) -> None:
-    expect_no_groups(request, target)
     for broker in (oracle, target):
         fill(jvm, broker, topic)
     arguments = f"{B} --topic {topic} --num-records 50 --timeout 60000"
@@ -288,7 +280,6 @@ def test_consumer_performance_reads_everything(
 def test_end_to_end_latency_measures(
     jvm: Jvm, target: Broker, topic: str, request: pytest.FixtureRequest
 ) -> None:
-    expect_no_groups(request, target)
     arguments = f"{B} --topic {topic} --num-records 20 --producer-acks 1 --record-size 30"
     run = run_step(jvm, target, step(tools.TOPICS, f"{B} --create --topic {topic}"))
     assert run.status == 0

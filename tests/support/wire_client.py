@@ -28,6 +28,7 @@ FETCH_VERSION = 12  # the last one with topic names
 LIST_OFFSETS_VERSION = 8
 METADATA_VERSION = 12
 PRODUCE_VERSION = 11
+OFFSET_OUT_OF_RANGE = 1
 
 
 class WireClient:
@@ -195,6 +196,8 @@ def read_log(client: WireClient, topic: str, *, partition: int = 0) -> list[Reco
     while offset < end:
         request = fetch_request(topic, partition=partition, offset=offset)
         answer = fetched(client.call(request, FETCH_VERSION))
+        if answer.error_code == OFFSET_OUT_OF_RANGE:  # the broker has just deleted from the start
+            return read_log(client, topic, partition=partition)
         assert answer.error_code == 0, answer
         assert answer.records, f"nothing at offset {offset} of {end}"
         for at, header in iter_headers(answer.records):

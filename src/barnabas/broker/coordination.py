@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.base.errors import (
     ApiError,
@@ -45,8 +45,20 @@ LOAD_BYTES = 1024 * 1024
 NEVER = float("inf")
 
 
+class TopicSettings(NamedTuple):
+    """The names of the settings that an internal topic is made by."""
+
+    partitions: str
+    replication_factor: str
+    segment_bytes: str
+
+
 class Coordination:
-    """One coordinator of this broker.  Set `runtime` before anything else is called."""
+    """One coordinator of this broker.
+
+    Its runtime, and with it the whole coordinator room, is made when it is first needed: a broker
+    that has no groups starts without it.
+    """
 
     def __init__(
         self,
@@ -54,20 +66,39 @@ class Coordination:
         loop: asyncio.AbstractEventLoop,
         *,
         topic: str,
-        settings_prefix: str,
+        topic_settings: TopicSettings,
         schedule_turn: Callable[[], None],
     ) -> None:
         self.broker = broker
         self.topic = topic
-        self.runtime: Runtime
+        self._runtime: Runtime | None = None
         self._loop = loop
-        self._prefix = settings_prefix
+        self._topic_settings = topic_settings
         self._schedule_turn = schedule_turn
         self._start_ms = broker.clock.now_ms() - broker.clock.monotonic() * 1000
         self._led: dict[int, int] = {}
         """Leader epoch of each partition that this broker leads and the runtime knows of."""
         self._creating: list[Callable[[ApiError | None], None]] = []
         self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def runtime(self) -> Runtime:
+        if self._runtime is None:
+            self._runtime = self.make_runtime()
+        return self._runtime
+
+    def make_runtime(self) -> Runtime:
+        """For subclasses: the runtime of their shards."""
+        raise AssertionError("a coordination has shards")
+
+    @property
+    def is_asleep(self) -> bool:
+        """Nobody has needed the coordinator yet."""
+        return self._runtime is None
+
+    def led_partitions(self) -> list[int]:
+        """The partitions of the internal topic that this broker is in charge of."""
+        return list(self._led)
 
     # -- time
 
@@ -139,28 +170,28 @@ class Coordination:
     def _creation(self) -> CreateTopicsRequest:
         config = self.broker.config
         brokers = len(self.broker.image.active_brokers())
-        factor = min(config.int(f"{self._prefix}.replication.factor"), max(1, brokers))
+        factor = min(config.int(self._topic_settings.replication_factor), max(1, brokers))
         return CreateTopicsRequest(
             timeout_ms=30_000,
             topics=[
                 CreatableTopic(
                     name=self.topic,
-                    num_partitions=config.int(f"{self._prefix}.num.partitions"),
+                    num_partitions=config.int(self._topic_settings.partitions),
                     replication_factor=factor,
                     configs=[
                         CreatableTopicConfig(name=name, value=value)
-                        for name, value in self._topic_settings(factor).items()
+                        for name, value in self._topic_configs(factor).items()
                     ],
                 )
             ],
         )
 
-    def _topic_settings(self, factor: int) -> dict[str, str]:
+    def _topic_configs(self, factor: int) -> dict[str, str]:
         """The settings of the internal topic, which has `factor` replicas."""
         return {
             "cleanup.policy": "compact",
             "compression.type": "producer",
-            "segment.bytes": str(self.broker.config.int(f"{self._prefix}.segment.bytes")),
+            "segment.bytes": str(self.broker.config.int(self._topic_settings.segment_bytes)),
         }
 
     def _created(self, response: Message) -> None:

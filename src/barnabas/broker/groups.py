@@ -7,20 +7,16 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from barnabas.broker.coordination import Coordination
-from barnabas.coordinator.group.config import GroupConfig
-from barnabas.coordinator.group.events import TopicsChanged
-from barnabas.coordinator.group.records import TYPES
-from barnabas.coordinator.group.shard import GroupShard
-from barnabas.coordinator.group.state import GroupState
+from barnabas.broker.coordination import Coordination, TopicSettings
 from barnabas.coordinator.group.topics import TopicInfo
-from barnabas.coordinator.runtime import Runtime
-from barnabas.records.compression import Codec
 
 if TYPE_CHECKING:
     from barnabas.base.errors import ApiError
     from barnabas.broker.state import Broker
     from barnabas.controller.image import ClusterImage, ImageChanges, TopicImage
+    from barnabas.coordinator.group.events import TopicsChanged
+    from barnabas.coordinator.group.shard import GroupShard
+    from barnabas.coordinator.runtime import Runtime
     from barnabas.coordinator.runtime_types import Producer
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -64,22 +60,35 @@ class Groups(Coordination):
             broker,
             loop,
             topic=OFFSETS_TOPIC,
-            settings_prefix="offsets.topic",
+            topic_settings=TopicSettings(
+                partitions="offsets.topic.num.partitions",
+                replication_factor="offsets.topic.replication.factor",
+                segment_bytes="offsets.topic.segment.bytes",
+            ),
             schedule_turn=schedule_turn,
         )
-        config = broker.config
         self._topics = ImageTopics(broker.image)
-        self._codec = Codec(config.int("offsets.topic.compression.codec"))
-        self.runtime = Runtime(
+
+    def make_runtime(self) -> Runtime:
+        from barnabas.coordinator.group.records import TYPES
+        from barnabas.coordinator.runtime import Runtime
+        from barnabas.records.compression import Codec
+
+        config = self.broker.config
+        return Runtime(
             make_shard=self._new_shard,
             types=TYPES,
             appender=self,
             reload=self.reload,
             commit_timeout_ms=config.int("offsets.commit.timeout.ms"),
-            codec=self._codec,
+            codec=Codec(config.int("offsets.topic.compression.codec")),
         )
 
     def _new_shard(self, partition: int, epoch: int) -> GroupShard:
+        from barnabas.coordinator.group.config import GroupConfig
+        from barnabas.coordinator.group.shard import GroupShard
+        from barnabas.coordinator.group.state import GroupState
+
         return GroupShard(
             GroupState(
                 config=GroupConfig.from_settings(self.broker.config),
@@ -110,12 +119,14 @@ class Groups(Coordination):
 
     def apply(self, changes: ImageChanges) -> None:
         super().apply(changes)
-        event = self._topic_changes(changes)
+        event = None if self.is_asleep else self._topic_changes(changes)
         if event is not None:
             self.runtime.broadcast(event, now_ms=self.now_ms())
             self._set_timer()
 
     def _topic_changes(self, changes: ImageChanges) -> TopicsChanged | None:
+        from barnabas.coordinator.group.events import TopicsChanged
+
         image = self.broker.image
         grown = {
             image.topics_by_id[topic_id].name

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from barnabas.base.clock import SYSTEM_CLOCK
+from barnabas.base.errors import ApiError
 from barnabas.base.ids import id_text, random_id
 from barnabas.base.settings import resolve_topic
 from barnabas.broker.binding import bind_listeners
@@ -135,8 +136,8 @@ class Node:
         for binding in self._bindings:
             await self._server.listen(binding.sock, binding.listener)
         self._tick()
-        gc.collect()
-        gc.freeze()
+        gc.freeze()  # what is there now stays: the collector need not look at it again
+        gc.enable()
         logger.info(
             "started: broker %d, %s, data in %s, %d partitions, %.2f s",
             node_id,
@@ -224,7 +225,7 @@ class Node:
         self.logs.tick(now_ms)
         self._cleaner.tick(self.logs.logs.values(), now_ms)
         self.broker.replicas.retry_full_disk()
-        self.broker.transactions.verifying.forget_old(now_ms)
+        self.broker.transactions.forget_old(now_ms)
         self.controller.tick()
         self._server.close_idle(self._turn.now)
         self._turn.schedule()
@@ -237,7 +238,7 @@ class Node:
         if self._ticker is not None:
             self._ticker.cancel()
         if not self.failed.is_set():
-            await heartbeat(self.broker, self.epoch, leaving=True)
+            await self._leave()
         self.broker.transactions.stop()
         self.broker.groups.stop()
         self._turn.write()
@@ -248,6 +249,13 @@ class Node:
         self._cleaner.close()
         self.logs.close(broker_epoch=self.epoch)
         logger.info("stopped: broker %d", self.config.node_id)
+
+    async def _leave(self) -> None:
+        """Tell the controller.  If it cannot note it, logs are closed cleanly all the same."""
+        try:
+            await heartbeat(self.broker, self.epoch, leaving=True)
+        except ApiError as error:
+            logger.warning("leaving without the controller's knowledge: %s", error)
 
 
 def _cluster_id(config: BrokerConfig, pool: FilePool) -> str:

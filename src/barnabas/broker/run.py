@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import resource
 import signal
@@ -20,6 +21,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 def run(config: BrokerConfig, *, log_level: str = "info") -> int:
     """Start a broker and serve until SIGTERM or Ctrl-C; the exit status."""
+    gc.disable()  # modules, declarations and logs are made to stay; `Node.start` switches it on
     from barnabas.base.errors import ApiError
     from barnabas.broker.binding import CannotListen
     from barnabas.storage.directory import DirectoryRefused

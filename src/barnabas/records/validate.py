@@ -49,6 +49,8 @@ _new_tuple = tuple.__new__
 _MAGIC_POSITION = 16
 _SMALLEST_V0 = 14
 """Least batch length that any format version can have."""
+_SMALLEST_RECORD = 7
+"""Length, attributes, two deltas, a null key, a null value, no headers: a byte each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +145,7 @@ def validate_batch(
             and length + LOG_OVERHEAD == size
             and base_offset == 0
             and 0 <= delta == count - 1
+            and count * _SMALLEST_RECORD + HEADER_SIZE <= size
             and 0 <= attributes & ~TRANSACTIONAL <= _PLAIN_CODECS
             and (pid < 0 or sequence >= 0)
             and latest - now_ms <= rules.after_max_ms
@@ -229,6 +232,9 @@ def check_header(header: BatchHeader, size: int, rules: ValidationRules, now_ms:
     codec = attributes & CODEC_MASK
     if codec > Codec.ZSTD:
         raise UnsupportedCompressionType(f"Unknown compression codec {codec}.")
+    room = rules.max_decompressed_bytes if codec else size - HEADER_SIZE
+    if header.count * _SMALLEST_RECORD > room:  # it would use up offsets that nobody has
+        raise InvalidRecord(f"{header.count} records do not fit into a batch of {size} bytes.")
     if rules.compact or (rules.codec is not None and rules.codec != codec):
         return True
     return not rules.log_append_time and (

@@ -129,9 +129,15 @@ class Cleaner:
                 self._write_checkpoint(directory)
 
     def close(self) -> None:
-        """Give up what is under way and wait for the worker; half-written files are removed."""
+        """Give up what is under way and wait for the worker; what it wrote is removed.
+
+        Nothing is put into a log any more, also not what the loop is told of later.
+        """
         self._stop.set()
         self._workers.close()
+        if self._running is not None:
+            self._discard(self._running)
+            self._running = None
 
     # Choosing.
 
@@ -206,6 +212,8 @@ class Cleaner:
 
     def _stepped(self, error: Exception | None) -> None:
         """A worker did a step: put what it wrote into the log, and go on."""
+        if self._stop.is_set():
+            return
         running = self._running
         assert running is not None, "a step without a job"
         try:
@@ -228,12 +236,16 @@ class Cleaner:
         """False if the log is not what it was when the job began."""
         log, job = running.log, running.job
         if log.directory != running.directory or log.generation != running.generation:
-            for cleaned in job.cleaned:
-                remove_cleaned(self._pool, running.directory, cleaned.base_offset)
+            self._discard(running)
             return False
         if not job.replaced:
             return True
         return log_trim.replace_segments(log, list(job.cleaned), list(job.replaced))
+
+    def _discard(self, running: _Running) -> None:
+        """Remove what the last step wrote, if it is not in the log."""
+        for cleaned in running.job.cleaned:
+            remove_cleaned(self._pool, running.directory, cleaned.base_offset)
 
     def _finish(self, running: _Running) -> None:
         log, job = running.log, running.job

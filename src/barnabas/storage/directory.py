@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from barnabas.base.properties import parse_properties
 from barnabas.storage import checkpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from barnabas.storage.checkpoint import Partition
     from barnabas.storage.fs import FilePool, PrivateFile
     from barnabas.storage.log import Log
@@ -76,6 +79,9 @@ class LogDirectory:
         self._pool = pool
         self._lock: PrivateFile | None = None
         self._written: dict[str, dict[Partition, int]] = {}
+        self._coming: dict[str, dict[Partition, int]] = {}  # begun, and not known to be written
+        self._begun: dict[str, int] = {}
+        self._one_at_a_time = threading.Lock()  # of the checkpoint files; a worker writes them too
 
     def __repr__(self) -> str:
         return f"<LogDirectory {self.path}>"
@@ -147,13 +153,45 @@ class LogDirectory:
         """Whether the file says something else; the caller is going to write it."""
         return self._written.get(name) != offsets
 
-    def write_checkpoint(self, name: str, offsets: dict[Partition, int]) -> None:
-        """Durable when it returns.  May run on a worker, one write of a file at a time."""
-        checkpoint.write_offsets(self._pool, f"{self.path}/{name}", offsets)
+    def begin_checkpoint(self, name: str, offsets: dict[Partition, int]) -> Callable[[], None]:
+        """The work that writes the file, durably, on any thread; then, `checkpoint_written`.
+
+        It does nothing any more when another is begun: what is written last was begun last.
+        """
+        number = self._begun[name] = self._begun.get(name, 0) + 1
+        self._coming[name] = offsets
+
+        def write() -> None:
+            with self._one_at_a_time:
+                if self._begun[name] == number:
+                    checkpoint.write_offsets(self._pool, f"{self.path}/{name}", offsets)
+
+        return write
 
     def checkpoint_written(self, name: str, offsets: dict[Partition, int]) -> None:
-        """The file says this now."""
-        self._written[name] = offsets
+        """The file says this now, unless another was begun."""
+        if self._coming.get(name) is offsets:
+            self._written[name] = self._coming.pop(name)
+
+    def write_checkpoint(self, name: str, offsets: dict[Partition, int]) -> None:
+        """Durable when it returns."""
+        self.begin_checkpoint(name, offsets)()
+        self.checkpoint_written(name, offsets)
+
+    def forget(self, key: Partition) -> None:
+        """A log is going to be made: nothing on file may be taken for its own after a crash.
+
+        What the checkpoints say of an earlier log of that name would move the start of the new one,
+        and so delete its records.
+        """
+        assert key not in self.logs, f"{key} exists"
+        for name, offsets in (
+            (checkpoint.RECOVERY_POINTS, self.recovery_points),
+            (checkpoint.HIGH_WATERMARKS, self.high_watermarks),
+            (checkpoint.LOG_STARTS, self.log_starts),
+        ):
+            if key in self._written.get(name, ()) or key in self._coming.get(name, ()):
+                self.write_checkpoint(name, offsets())
 
     def recovery_points(self) -> dict[Partition, int]:
         return {key: log.recovery_point for key, log in self.logs.items()}

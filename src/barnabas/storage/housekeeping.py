@@ -26,6 +26,9 @@ _NEVER = (1 << 63) - 1
 _RETAINED_AT_ONCE = 100
 _FLUSHED_AT_ONCE = 32
 """Each flush under way holds a descriptor, and there may be more logs than descriptors."""
+GRACE_MS = 2_000
+"""The least delay of a removal, whatever is configured: an answer may be about to be sent from the
+file.  More than a tick, as `now_ms` may be as old as the last one."""
 _logger = logging.getLogger(__name__)
 
 
@@ -183,7 +186,7 @@ class Housekeeping:
             else:
                 directory.checkpoint_written(name, offsets)
 
-        self._manager.workers.submit(lambda: directory.write_checkpoint(name, offsets), done)
+        self._manager.workers.submit(directory.begin_checkpoint(name, offsets), done)
 
     def write_checkpoints(self, directory: LogDirectory) -> None:
         """All of them, now."""
@@ -214,7 +217,7 @@ class Housekeeping:
                 for path in segment.all_paths():
                     pool.remove(path)
 
-        self._later(now_ms + log.config.file_delete_delay_ms, close, remove)
+        self._later(now_ms + max(log.config.file_delete_delay_ms, GRACE_MS), close, remove)
 
     def _later(self, due_ms: int, close: Callable[[], None], remove: Callable[[], None]) -> None:
         self._counter += 1

@@ -14,7 +14,7 @@ from barnabas.storage import checkpoint
 from barnabas.storage.directory import DirectoryRefused, LogDirectory
 from barnabas.storage.flushing import flush_all
 from barnabas.storage.fs import FilePool, is_disk_full
-from barnabas.storage.housekeeping import Housekeeping
+from barnabas.storage.housekeeping import GRACE_MS, Housekeeping
 from barnabas.storage.index import IndexCache
 from barnabas.storage.partition_metadata import read_topic_id, write_topic_id
 from barnabas.storage.recovery import open_log
@@ -64,7 +64,8 @@ class StorageSettings:
 class LogManager:
     """The logs of one broker.  Loop thread only; slow work goes to `workers`.
 
-    `load` once, then `open` and `delete` as metadata says, `tick` every second or so, `close` last.
+    `take` and `load` once, then `open` and `delete` as metadata says, `tick` every second or so,
+    `close` last.
     """
 
     def __init__(
@@ -90,24 +91,51 @@ class LogManager:
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._now_ms = 0
+        self._is_taken = False
         self._housekeeping = Housekeeping(self)
 
     # Starting and stopping.
 
-    def load(self, now_ms: int, config_for: Callable[[str], LogConfig]) -> None:
-        """Take the directories and open every log in them, recovering where that is needed.
+    def take(self) -> None:
+        """Take the directories: from now on nobody else changes what is in them.
 
         DirectoryRefused if one belongs to somebody else.  A directory that is broken is left out;
         StorageFailed if all are.
         """
-        self._now_ms = now_ms
+        self._is_taken = True
         try:
             for directory in self.directories:
-                self._load_directory(directory, now_ms, config_for)
+                try:
+                    directory.open(cluster_id=self._cluster_id, node_id=self._node_id)
+                except StorageFailed as failure:
+                    self.fail_directory(directory, failure)
+            self._check_usable()
         except BaseException:
-            for directory in self.directories:
-                directory.close()
+            self.give_back()
             raise
+
+    def load(self, now_ms: int, config_for: Callable[[str], LogConfig]) -> None:
+        """Open every log in the directories, recovering where that is needed.
+
+        Takes them first if that was not done, and raises what `take` does.
+        """
+        if not self._is_taken:
+            self.take()
+        self._now_ms = now_ms
+        try:
+            for directory in self.usable_directories():
+                self._load_directory(directory, now_ms, config_for)
+            self._check_usable()
+        except BaseException:
+            self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Let others have the directories; nothing is written."""
+        for directory in self.directories:
+            directory.close()
+
+    def _check_usable(self) -> None:
         if not self.usable_directories():
             failures = "; ".join(str(each.failure) for each in self.directories)
             raise StorageFailed(f"no log directory can be used: {failures}")
@@ -116,7 +144,6 @@ class LogManager:
         self, directory: LogDirectory, now_ms: int, config_for: Callable[[str], LogConfig]
     ) -> None:
         try:
-            directory.open(cluster_id=self._cluster_id, node_id=self._node_id)
             names = self.pool.list_directories(directory.path)
             points = directory.read_checkpoint(checkpoint.RECOVERY_POINTS)
             watermarks = directory.read_checkpoint(checkpoint.HIGH_WATERMARKS)
@@ -211,6 +238,7 @@ class LogManager:
         path = directory.partition_path(topic, partition)
         is_new = not self.pool.exists(path)
         try:
+            directory.forget((topic, partition))
             self.pool.make_directory(path)
             if topic_id != NO_ID:
                 write_topic_id(self.pool, path, topic_id)
@@ -242,9 +270,8 @@ class LogManager:
     def delete(self, log: Log) -> None:
         """Forget a log at once; its directory goes when `log.segment.delete.delay.ms` passed."""
         path = self._rename(log, "-delete")
-        self._housekeeping.remove_directory_later(
-            path, self._now_ms + self.settings.delete_delay_ms, log
-        )
+        delay_ms = max(self.settings.delete_delay_ms, GRACE_MS)
+        self._housekeeping.remove_directory_later(path, self._now_ms + delay_ms, log)
 
     def move_aside(self, log: Log) -> None:
         """Forget a log, but leave its files for the operator; the directory ends in -stray."""

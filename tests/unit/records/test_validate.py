@@ -36,6 +36,9 @@ RECORDS = [Record(timestamp=NOW, key=b"k%d" % i, value=b"v%d" % i) for i in rang
 GOOD = encode_batch(RECORDS)
 HEADER = read_header(GOOD)
 BODY = bytes(GOOD[HEADER_SIZE:])
+TINIEST = bytes.fromhex("0c 00 00 00 01 01 00")
+"""A record with nothing in it."""
+MOST = {"count": 2**31 - 1, "last_offset_delta": 2**31 - 2}
 
 
 def altered(body: bytes = BODY, **fields: int) -> bytearray:
@@ -93,6 +96,10 @@ def code_of(batch: bytes | bytearray, rules: ValidationRules = PLAIN, **options:
         (altered(b"", count=0, last_offset_delta=0), "INVALID_RECORD"),
         (altered(b"", count=0, last_offset_delta=-1), "INVALID_RECORD"),
         (altered(count=-1), "INVALID_RECORD"),
+        (altered(**MOST), "INVALID_RECORD"),
+        (altered(TINIEST * 3, count=4, last_offset_delta=3), "INVALID_RECORD"),
+        (altered(TINIEST * 3, count=3, last_offset_delta=2), "NONE"),
+        (altered(attributes=int(Codec.ZSTD), **MOST), "INVALID_RECORD"),
         (altered(attributes=0x20), "INVALID_RECORD"),
         (altered(attributes=-0x8000 | 0x20), "INVALID_RECORD"),
         (altered(producer_id=9, producer_epoch=0, base_sequence=-1), "INVALID_RECORD"),

@@ -521,3 +521,25 @@ def test_closing_stops_a_job_that_is_throttled(pool: FilePool, tmp_path: Path) -
     assert not cleaner.is_running
     assert len(whole(log)) == 100
     assert not [name for name in names(log) if name.endswith(".cleaned")]
+
+
+def test_a_step_that_ends_after_the_stop_leaves_the_log_and_no_files(
+    pool: FilePool, tmp_path: Path
+) -> None:
+    log = new_log(pool, tmp_path)
+    append(log, [(b"k", b"x" * 100)] * 8)
+    workers = HeldWorkers()
+    cleaner = new_cleaner(pool, workers)
+    cleaner.tick([log], NOW)
+    workers.run_one()  # the keys
+    work, done = workers.held.pop()
+    work()
+    cleaner.close()
+    log.close()
+    names = sorted(path.name for path in (tmp_path / "t-0").iterdir())
+    assert not any(name.endswith(".cleaned") for name in names)
+
+    done(None)  # the loop has a last turn when everything is closed
+
+    assert sorted(path.name for path in (tmp_path / "t-0").iterdir()) == names
+    assert not workers.held

@@ -137,6 +137,30 @@ def test_what_was_to_be_deleted_goes_after_a_restart(make: Make, tmp_path: Path)
     assert list((tmp_path / "data").glob("t-0*")) == []
 
 
+@pytest.mark.parametrize("is_late", [False, True], ids=["on file", "on its way to the file"])
+def test_what_was_known_of_a_deleted_log_does_not_hold_for_a_new_one_of_its_name(
+    make: Make, is_late: bool
+) -> None:
+    manager = make()
+    log = topic(manager)
+    fill(log, 10)
+    log.delete_records_before(9)
+    late: list[Callable[[], None]] = []
+    if is_late:
+        manager.workers = type("Slow", (), {"submit": lambda _, work, done: late.append(work)})()
+    for after_ms in (0, 61_000):  # the second time every checkpoint is due
+        manager.tick(NOW + after_ms)
+    manager.delete(log)
+    fill(topic(manager, topic_id=b"2" * 16), 8)
+    for work in late:
+        work()
+
+    log = topic(make(), topic_id=b"2" * 16)  # after a crash
+
+    assert (log.start_offset, log.end_offset) == (0, 8)
+    assert log.recovery_point == log.high_watermark == 0
+
+
 def test_a_log_of_an_earlier_topic_is_moved_aside(make: Make, tmp_path: Path) -> None:
     append(topic(make()), batch(b"old"))
     manager = make()

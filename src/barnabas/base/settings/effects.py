@@ -45,13 +45,23 @@ HONOURED = frozenset(
     transaction.remove.expired.transaction.cleanup.interval.ms
     transaction.partition.verification.enable
     add.partitions.to.txn.retry.backoff.ms add.partitions.to.txn.retry.backoff.max.ms
+    group.initial.rebalance.delay.ms group.min.session.timeout.ms group.max.session.timeout.ms
+    group.max.size group.coordinator.rebalance.protocols
+    group.consumer.session.timeout.ms group.consumer.heartbeat.interval.ms
+    group.consumer.max.size group.consumer.assignors group.consumer.migration.policy
+    group.consumer.regex.refresh.interval.ms group.consumer.assignment.interval.ms
+    offset.metadata.max.bytes offsets.commit.timeout.ms
+    offsets.retention.minutes offsets.retention.check.interval.ms
+    offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes
+    offsets.topic.compression.codec
     """.split()  # noqa: SIM905 (read as text, a name a word)
 )
 
 _JAVA = "accepted; there is no Java class to load"
 _THREADS = "accepted; a broker has one loop thread and needs no number"
-_CLEANER = "accepted; not read yet"
-_GROUPS = "accepted; takes effect with consumer groups"
+_GROUP_LIMITS = "accepted; takes effect with settings of single groups"
+_LINGER = "accepted; a change is written at once, all changes of a loop turn together"
+_LOADING = "accepted; a log is loaded a mebibyte at a time"
 _REPLICATION = "accepted; takes effect with replication"
 _SECURITY = "accepted; takes effect with security"
 _METRICS = "accepted; takes effect with metrics"
@@ -79,10 +89,6 @@ _WAITING: tuple[tuple[str, str], ...] = (
         "log.flush.start.offset.checkpoint.interval.ms",
         "accepted; a moved start is written down at the next chance",
     ),
-    ("log.cleaner.enable", _CLEANER),
-    ("log.cleaner.backoff.ms", _CLEANER),
-    ("log.cleaner.dedupe.buffer.size", _CLEANER),
-    ("log.cleaner.io.max.bytes.per.second", _CLEANER),
     ("log.cleaner.threads", "accepted; one thread compacts"),
     ("log.cleaner.io.buffer.*", "accepted; the cleaner sizes its own buffers"),
     ("log.preallocate", "accepted; files grow as they are written"),
@@ -95,7 +101,7 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("sasl.*", _SECURITY),
     ("ssl.*", _SECURITY),
     ("delegation.token.*", _SECURITY),
-    ("authorizer.class.name", _SECURITY),
+    ("authorizer.class.name", "refused: there is no access control yet"),
     ("connections.max.reauth.ms", _SECURITY),
     ("connection.failed.authentication.delay.ms", _SECURITY),
     ("security.inter.broker.protocol", _SECURITY),
@@ -103,9 +109,10 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("group.share.*", "accepted; takes effect with share groups"),
     ("share.*", "accepted; takes effect with share groups"),
     ("group.streams.*", "accepted; takes effect with streams groups"),
-    ("group.*", _GROUPS),
-    ("offset*", _GROUPS),
-    ("transaction.state.log.load.buffer.size", "accepted; a log is read a mebibyte at a time"),
+    ("group.coordinator.append.linger.ms", _LINGER),
+    ("group.*", _GROUP_LIMITS),
+    ("offsets.load.buffer.size", _LOADING),
+    ("transaction.state.log.load.buffer.size", _LOADING),
     ("transaction.two.phase.commit.enable", "accepted; there is no two-phase commit"),
     ("*quota*", _QUOTAS),
     ("*throttled*", _QUOTAS),

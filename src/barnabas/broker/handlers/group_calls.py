@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.base.errors import ApiError
 from barnabas.broker.dispatch import Later, RequestContext
-from barnabas.coordinator.group.events import Call
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.coordinator.group.events import Call
     from barnabas.protocol.message import Message
 
 
 def call(ctx: RequestContext, request: Message) -> Call:
     """The request, with who sent it, as DescribeGroups shows it."""
+    from barnabas.coordinator.group.events import Call
+
     return Call(
         request=request,
         version=ctx.api_version,

@@ -22,7 +22,6 @@ from barnabas.base.errors import (
     code_for,
 )
 from barnabas.broker.dispatch import Later, RequestContext, attempts, handles
-from barnabas.broker.handlers.transactional_batches import TransactionalBatches, verified_first
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages.produce import (
@@ -37,6 +36,7 @@ from barnabas.records.validate import InvalidRecords
 from barnabas.replication.purgatory import Parked
 
 if TYPE_CHECKING:
+    from barnabas.broker.handlers.transactional_batches import TransactionalBatches
     from barnabas.broker.state import Broker
     from barnabas.protocol.message import Message
     from barnabas.replication.partition import Partition
@@ -68,6 +68,8 @@ def produce(broker: Broker, ctx: RequestContext, request: ProduceRequest) -> Mes
         return _produce(broker, ctx, request, None)
     if request.acks == 0:  # whether it may be appended must be asked first, and told
         return _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
+    from barnabas.broker.handlers.transactional_batches import verified_first
+
     return verified_first(
         broker, request, ctx.api_version, lambda batches: _produce(broker, ctx, request, batches)
     )

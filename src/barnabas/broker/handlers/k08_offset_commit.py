@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from barnabas.base.errors import UnknownTopicOrPartition
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.group_calls import call
-from barnabas.coordinator.group.refusals import refuse
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 def offset_commit(
     broker: Broker, ctx: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Later:
+    from barnabas.coordinator.group.refusals import refuse
+
     asked = request.topics
     request.topics = [topic for topic in asked if topic.name in broker.image.topics]
     unknown = OffsetCommitRequest(topics=[t for t in asked if t.name not in broker.image.topics])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.group_calls import Gather
-from barnabas.coordinator.group.events import FetchOffsets
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -30,6 +29,8 @@ WHOLE_ERROR_SINCE = 2
 
 @handles(ApiKey.OFFSET_FETCH, versions=(1, 9))
 def offset_fetch(broker: Broker, ctx: RequestContext, request: OffsetFetchRequest) -> Later:
+    from barnabas.coordinator.group.events import FetchOffsets
+
     version = ctx.api_version
     groups = request.groups if version >= SEVERAL_SINCE else [_only_group(request)]
     gather = Gather(

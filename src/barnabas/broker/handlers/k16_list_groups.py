@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @handles(ApiKey.LIST_GROUPS, versions=(0, 5))
 def list_groups(broker: Broker, ctx: RequestContext, request: ListGroupsRequest) -> Later:
     gather = Gather(_together)
-    for index in broker.groups.runtime.partitions():
+    for index in broker.groups.led_partitions():
         broker.groups.schedule_at(index, call(ctx, request), gather.expect())
     return gather.asked_all()
 

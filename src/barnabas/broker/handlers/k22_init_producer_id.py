@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from barnabas.base.errors import ErrorCode
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.producer_ids import NO_PRODUCER_ID
-from barnabas.coordinator.txn.events import InitProducerId
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
@@ -29,6 +28,8 @@ NO_PRODUCER_EPOCH = -1
 def init_producer_id(
     broker: Broker, ctx: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse | Later:
+    from barnabas.coordinator.txn.events import InitProducerId
+
     error = _problem(broker, request)
     if error is not ErrorCode.NONE:
         return _refused(error)

@@ -13,7 +13,6 @@ from barnabas.base.errors import ErrorCode
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.group_calls import Gather
 from barnabas.broker.handlers.shared import missing_topic
-from barnabas.coordinator.txn.api import events_of, refused_partitions, response_of
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 def add_partitions_to_txn(
     broker: Broker, ctx: RequestContext, request: AddPartitionsToTxnRequest
 ) -> Later:
+    from barnabas.coordinator.txn.api import events_of, refused_partitions, response_of
+
     events = events_of(request, ctx.api_version)
     gather = Gather(
         lambda replies: response_of(list(zip(events, replies, strict=True)), ctx.api_version)

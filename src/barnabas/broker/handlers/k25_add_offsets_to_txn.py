@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError
 from barnabas.broker.dispatch import Later, RequestContext, handles
-from barnabas.coordinator.txn.events import AddOffsets
-from barnabas.coordinator.txn.machine import TopicPartition
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
@@ -27,6 +25,9 @@ if TYPE_CHECKING:
 def add_offsets_to_txn(
     broker: Broker, ctx: RequestContext, request: AddOffsetsToTxnRequest
 ) -> Later:
+    from barnabas.coordinator.txn.events import AddOffsets
+    from barnabas.coordinator.txn.machine import TopicPartition
+
     later = Later()
 
     def ready(error: ApiError | None) -> None:

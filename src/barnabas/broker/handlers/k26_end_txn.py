@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.broker.dispatch import Later, RequestContext, handles
-from barnabas.coordinator.txn.events import EndTxn
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.end_txn import EndTxnRequest
 
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
 @handles(ApiKey.END_TXN, versions=(0, 5))
 def end_txn(broker: Broker, ctx: RequestContext, request: EndTxnRequest) -> Later:
+    from barnabas.coordinator.txn.events import EndTxn
+
     later = Later()
     event = EndTxn(request=request, version=ctx.api_version)
     broker.transactions.schedule(request.transactional_id, event, later.resolve)

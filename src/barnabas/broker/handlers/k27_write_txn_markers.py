@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.group_calls import Gather
-from barnabas.broker.markers import Marker, write_marker
-from barnabas.coordinator.runtime_types import Producer
-from barnabas.coordinator.txn.machine import TopicPartition
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -29,6 +26,10 @@ if TYPE_CHECKING:
 def write_txn_markers(
     broker: Broker, ctx: RequestContext, request: WriteTxnMarkersRequest
 ) -> Later:
+    from barnabas.broker.markers import Marker, write_marker
+    from barnabas.coordinator.runtime_types import Producer
+    from barnabas.coordinator.txn.machine import TopicPartition
+
     gather = Gather(lambda codes: _response(request, codes))
     for asked in request.markers:
         marker = Marker(

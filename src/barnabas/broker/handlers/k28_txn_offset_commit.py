@@ -15,14 +15,6 @@ from typing import TYPE_CHECKING
 from barnabas.base.errors import ApiError, ErrorCode, UnknownTopicOrPartition, error_for
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.group_calls import call
-from barnabas.coordinator.group.refusals import refuse
-from barnabas.coordinator.runtime_types import Producer
-from barnabas.coordinator.txn.machine import TopicPartition
-from barnabas.coordinator.txn.verification import (
-    UNGUARDED,
-    operation_of_offset_commit,
-    told_to_client,
-)
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -40,6 +32,8 @@ NO_SEQUENCE = -1
 def txn_offset_commit(
     broker: Broker, ctx: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Later:
+    from barnabas.coordinator.group.refusals import refuse
+
     known = broker.image.topics
     unknown = TxnOffsetCommitRequest(topics=[t for t in request.topics if t.name not in known])
     refused: TxnOffsetCommitResponse = refuse(unknown, UnknownTopicOrPartition(), ctx.api_version)
@@ -65,6 +59,15 @@ def _commit(
     request: TxnOffsetCommitRequest,
     answered: Callable[[TxnOffsetCommitResponse], None],
 ) -> None:
+    from barnabas.coordinator.group.refusals import refuse
+    from barnabas.coordinator.runtime_types import Producer
+    from barnabas.coordinator.txn.machine import TopicPartition
+    from barnabas.coordinator.txn.verification import (
+        UNGUARDED,
+        operation_of_offset_commit,
+        told_to_client,
+    )
+
     verifying = broker.transactions.verifying
     operation = operation_of_offset_commit(ctx.api_version)
     where = TopicPartition(broker.groups.topic, broker.groups.partition_of(request.group_id))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.group_calls import Gather
-from barnabas.coordinator.txn.events import DescribeTransaction
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 def describe_transactions(
     broker: Broker, ctx: RequestContext, request: DescribeTransactionsRequest
 ) -> Later:
+    from barnabas.coordinator.txn.events import DescribeTransaction
+
     gather = Gather(lambda found: DescribeTransactionsResponse(transaction_states=found))
     for name in request.transactional_ids:
         event = DescribeTransaction(transactional_id=name)

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.group_calls import Gather
-from barnabas.coordinator.txn.events import ListTransactions
-from barnabas.coordinator.txn.listing import list_transactions as of_nothing
-from barnabas.coordinator.txn.listing import merged
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
 
@@ -23,9 +20,13 @@ if TYPE_CHECKING:
 def list_transactions(
     broker: Broker, ctx: RequestContext, request: ListTransactionsRequest
 ) -> Later:
+    from barnabas.coordinator.txn.events import ListTransactions
+    from barnabas.coordinator.txn.listing import list_transactions as of_nothing
+    from barnabas.coordinator.txn.listing import merged
+
     transactions = broker.transactions
     gather = Gather(merged)
     gather.expect()(of_nothing((), request, pattern="", now_ms=transactions.now_ms()))
-    for index in transactions.runtime.partitions():
+    for index in transactions.led_partitions():
         transactions.schedule_at(index, ListTransactions(request=request), gather.expect())
     return gather.asked_all()
