@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.runtime_types import Committed
     from barnabas.protocol.message import Message
     from barnabas.replication.partition import Partition
+    from barnabas.replication.replicas import ReplicaManager
 
 logger = logging.getLogger("barnabas.coordination")
 
@@ -138,6 +139,10 @@ class Coordination:
             raise NotCoordinator
         return partition_for(name, len(topic.partitions))
 
+    def is_in_charge_of(self, name: str) -> bool:
+        topic = self.broker.image.topics.get(self.topic)
+        return topic is not None and partition_for(name, len(topic.partitions)) in self._led
+
     def schedule(self, name: str, event: Any, done: Callable[[Any], None]) -> None:
         """Let the shard in charge of `name` decide on `event`; `done` gets the reply."""
         try:
@@ -165,27 +170,29 @@ class Coordination:
     def _creation(self) -> CreateTopicsRequest:
         config = self.broker.config
         brokers = len(self.broker.image.active_brokers())
-        names = self._topic_settings
-        factor = min(config.int(names.replication_factor), max(1, brokers))
-        settings = {
-            "cleanup.policy": "compact",
-            "compression.type": "producer",
-            "segment.bytes": str(config.int(names.segment_bytes)),
-        }
+        factor = min(config.int(self._topic_settings.replication_factor), max(1, brokers))
         return CreateTopicsRequest(
             timeout_ms=30_000,
             topics=[
                 CreatableTopic(
                     name=self.topic,
-                    num_partitions=config.int(names.partitions),
+                    num_partitions=config.int(self._topic_settings.partitions),
                     replication_factor=factor,
                     configs=[
                         CreatableTopicConfig(name=name, value=value)
-                        for name, value in settings.items()
+                        for name, value in self._topic_configs(factor).items()
                     ],
                 )
             ],
         )
+
+    def _topic_configs(self, factor: int) -> dict[str, str]:
+        """The settings of the internal topic, which has `factor` replicas."""
+        return {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(self.broker.config.int(self._topic_settings.segment_bytes)),
+        }
 
     def _created(self, response: Message) -> None:
         assert isinstance(response, CreateTopicsResponse)
@@ -274,25 +281,33 @@ class Coordination:
         appended = replicas.append_internal(
             found, memoryview(batch), now_ms=self.broker.clock.now_ms()
         )
-        replicas.after_write(partial(self._written, found, appended.last_offset, committed))
+        when_replicated(replicas, found, appended.last_offset, committed)
         self._schedule_turn()
 
-    def _written(self, found: Partition, last_offset: int, committed: Committed) -> None:
-        if found.write_failure is not None:
-            committed(found.write_failure)
-            return
 
-        def attempt(expired: bool) -> bool:
-            log = found.log
-            if log is None or not found.is_leader:
-                committed(found.error or NotCoordinator())
-                return True
-            if log.high_watermark <= last_offset:
-                return False
-            committed(None)
+def when_replicated(
+    replicas: ReplicaManager, found: Partition, last_offset: int, done: Committed
+) -> None:
+    """Call back when what was just appended is on every in-sync replica, or with why not."""
+    replicas.after_write(partial(_written, replicas, found, last_offset, done))
+
+
+def _written(replicas: ReplicaManager, found: Partition, last_offset: int, done: Committed) -> None:
+    if found.write_failure is not None:
+        done(found.write_failure)
+        return
+
+    def attempt(expired: bool) -> bool:
+        log = found.log
+        if log is None or not found.is_leader:
+            done(found.error or NotCoordinator())
             return True
+        if log.high_watermark <= last_offset:
+            return False
+        done(None)
+        return True
 
-        if found.log is not None and found.is_leader and len(found.isr) == 1:
-            committed(None)  # written here is written everywhere
-        elif not attempt(False):
-            self.broker.replicas.produces.park(Parked(attempt, [found], NEVER))
+    if found.log is not None and found.is_leader and len(found.isr) == 1:
+        done(None)  # written here is written everywhere
+    elif not attempt(False):
+        replicas.produces.park(Parked(attempt, [found], NEVER))

@@ -11,11 +11,13 @@ from barnabas.broker.coordination import Coordination, TopicSettings
 from barnabas.coordinator.group.topics import TopicInfo
 
 if TYPE_CHECKING:
+    from barnabas.base.errors import ApiError
     from barnabas.broker.state import Broker
     from barnabas.controller.image import ClusterImage, ImageChanges, TopicImage
     from barnabas.coordinator.group.events import TopicsChanged
     from barnabas.coordinator.group.shard import GroupShard
     from barnabas.coordinator.runtime import Runtime
+    from barnabas.coordinator.runtime_types import Producer
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -94,6 +96,26 @@ class Groups(Coordination):
                 new_id=lambda: str(uuid4()),
             )
         )
+
+    def end_transaction(
+        self,
+        index: int,
+        producer: Producer,
+        *,
+        committed: bool,
+        coordinator_epoch: int,
+        done: Callable[[ApiError | None], None],
+    ) -> None:
+        """Write a marker: the offsets that the transaction committed here count, or are gone."""
+        self.runtime.end_transaction(
+            index,
+            producer,
+            committed=committed,
+            coordinator_epoch=coordinator_epoch,
+            now_ms=self.now_ms(),
+            done=done,
+        )
+        self._set_timer()
 
     def apply(self, changes: ImageChanges) -> None:
         super().apply(changes)

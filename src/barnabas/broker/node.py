@@ -26,6 +26,7 @@ from barnabas.broker.net.server import Server
 from barnabas.broker.net.turn import Turn
 from barnabas.broker.registration import heartbeat, register
 from barnabas.broker.state import Broker
+from barnabas.broker.transactions import Transactions
 from barnabas.controller.bootstrap import read_bootstrap
 from barnabas.controller.controller import Controller
 from barnabas.controller.decider.decision import Environment
@@ -135,6 +136,7 @@ class Node:
         self.epoch = await register(self.broker, SUPPORTED)
         self.logs.move_aside_unknown(self._is_known)
         self.broker.groups.load_all()
+        self.broker.transactions.load_all()
         for binding in self._bindings:
             await self._server.listen(binding.sock, binding.listener)
         self._tick()
@@ -181,6 +183,9 @@ class Node:
         for binding in self._bindings:
             self._server.tune(binding.sock)
         self.broker.groups = Groups(self.broker, self._loop, schedule_turn=self._turn.schedule)
+        self.broker.transactions = Transactions(
+            self.broker, self._loop, schedule_turn=self._turn.schedule
+        )
         replicas.load(image)
         self.controller.follow(self._metadata_changed)
 
@@ -201,6 +206,7 @@ class Node:
                 self.broker.replicas.reconfigure(topic)
         self.broker.replicas.apply(image, changes)
         self.broker.groups.apply(changes)
+        self.broker.transactions.apply(changes)
         for kind, name in changes.configs:
             if kind == ResourceType.TOPIC:
                 self.broker.replicas.reconfigure(name)
@@ -232,6 +238,7 @@ class Node:
         self.logs.tick(now_ms)
         self._cleaner.tick(self.logs.logs.values(), now_ms)
         self.broker.replicas.retry_full_disk()
+        self.broker.transactions.forget_old(now_ms)
         self.controller.tick()
         self._server.close_idle(self._turn.now)
         self._turn.schedule()
@@ -245,6 +252,7 @@ class Node:
             self._ticker.cancel()
         if not self.failed.is_set():
             await self._leave()
+        self.broker.transactions.stop()
         self.broker.groups.stop()
         self._turn.write()
         self._server.close_all()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from barnabas.broker.groups import Groups
     from barnabas.broker.handlers.producer_ids import ProducerIds
     from barnabas.broker.listeners import BoundListener
+    from barnabas.broker.transactions import Transactions
     from barnabas.controller.image import ClusterImage
     from barnabas.protocol.message import Message
     from barnabas.replication.fetch_session import FetchSessions
@@ -47,6 +48,8 @@ class Broker:
     listeners: list[BoundListener] = field(default_factory=list)
     groups: Groups = field(init=False)
     """The group coordinator; it needs the rest of the broker, so it is made last."""
+    transactions: Transactions = field(init=False)
+    """The transaction coordinator, which also needs the groups."""
 
     @property
     def fetch_bytes_max(self) -> int:

@@ -115,14 +115,27 @@ class Partition:
         return self.log
 
     def append(
-        self, data: memoryview, *, acks: int, now_ms: int, zstd_allowed: bool = True
+        self,
+        data: memoryview,
+        *,
+        acks: int,
+        now_ms: int,
+        zstd_allowed: bool = True,
+        zero_start: bool = False,
     ) -> Appended:
-        """Queue one batch on the log.  `data` is patched in place and kept until the next write."""
+        """Queue one batch on the log.  `data` is patched in place and kept until the next write.
+
+        `zero_start`: see `ProducerStates.check`.
+        """
         log = self.leader_log()
         if acks == -1 and len(self.isr) < self.min_isr:
             self._refuse_few_replicas()
         return log.append_as_leader(
-            data, leader_epoch=self.leader_epoch, now_ms=now_ms, zstd_allowed=zstd_allowed
+            data,
+            leader_epoch=self.leader_epoch,
+            now_ms=now_ms,
+            zstd_allowed=zstd_allowed,
+            zero_start=zero_start,
         )
 
     def append_internal(self, data: memoryview, *, now_ms: int) -> Appended:

@@ -194,16 +194,56 @@ class ReplicaManager:
         acks: int,
         now_ms: int,
         zstd_allowed: bool = True,
+        zero_start: bool = False,
     ) -> Appended:
         """Queue a batch for the next `write_dirty`; until then `data` must not change."""
         try:
-            appended = partition.append(data, acks=acks, now_ms=now_ms, zstd_allowed=zstd_allowed)
-        except StorageFailed as failure:  # the log could not begin a new segment
-            if partition.log is not None:
-                self._logs.write_failed(partition.log, failure)
+            appended = partition.append(
+                data,
+                acks=acks,
+                now_ms=now_ms,
+                zstd_allowed=zstd_allowed,
+                zero_start=zero_start,
+            )
+        except StorageFailed as failure:
+            self._append_failed(partition, failure)
             raise
         self.mark_dirty(partition)
         return appended
+
+    def append_marker(
+        self,
+        partition: Partition,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        is_commit: bool,
+        coordinator_epoch: int,
+        transaction_version: int,
+        now_ms: int,
+    ) -> Appended:
+        """Queue the marker that ends a producer's transaction in this partition."""
+        log = partition.leader_log()
+        try:
+            appended = log.append_control(
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                is_commit=is_commit,
+                coordinator_epoch=coordinator_epoch,
+                leader_epoch=partition.leader_epoch,
+                now_ms=now_ms,
+                transaction_version=transaction_version,
+            )
+        except StorageFailed as failure:
+            self._append_failed(partition, failure)
+            raise
+        self.mark_dirty(partition)
+        return appended
+
+    def _append_failed(self, partition: Partition, failure: StorageFailed) -> None:
+        """The log could not begin a new segment."""
+        if partition.log is not None:
+            self._logs.write_failed(partition.log, failure)
 
     def append_internal(self, partition: Partition, data: memoryview, *, now_ms: int) -> Appended:
         """`append` for the coordinators' own batches."""

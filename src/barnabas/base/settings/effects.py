@@ -38,7 +38,13 @@ HONOURED = frozenset(
     log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms
     log.cleaner.max.compaction.lag.ms log.cleaner.delete.retention.ms
     min.insync.replicas broker.session.timeout.ms replica.high.watermark.checkpoint.interval.ms
-    transaction.max.timeout.ms
+    transaction.max.timeout.ms transactional.id.expiration.ms
+    transaction.state.log.num.partitions transaction.state.log.replication.factor
+    transaction.state.log.min.isr transaction.state.log.segment.bytes
+    transaction.abort.timed.out.transaction.cleanup.interval.ms
+    transaction.remove.expired.transaction.cleanup.interval.ms
+    transaction.partition.verification.enable
+    add.partitions.to.txn.retry.backoff.ms add.partitions.to.txn.retry.backoff.max.ms
     group.initial.rebalance.delay.ms group.min.session.timeout.ms group.max.session.timeout.ms
     group.max.size group.coordinator.rebalance.protocols
     group.consumer.session.timeout.ms group.consumer.heartbeat.interval.ms
@@ -106,8 +112,8 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("group.coordinator.append.linger.ms", _LINGER),
     ("group.*", _GROUP_LIMITS),
     ("offsets.load.buffer.size", _LOADING),
-    ("transaction*", "accepted; takes effect with transactions"),
-    ("add.partitions.to.txn.*", "accepted; takes effect with transactions"),
+    ("transaction.state.log.load.buffer.size", _LOADING),
+    ("transaction.two.phase.commit.enable", "accepted; there is no two-phase commit"),
     ("*quota*", _QUOTAS),
     ("*throttled*", _QUOTAS),
     ("replica.alter.log.dirs.*", _QUOTAS),

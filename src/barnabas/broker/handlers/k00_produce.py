@@ -5,6 +5,7 @@ acks=1 is answered when the bytes are in the leader's page cache, acks=-1 when e
 has them.  Nothing is decoded: a batch is checked by its header and CRC and appended as it came.
 
 v3: transactional id, message format v2.  v7: zstd.  v8: per-record errors (KIP-467).  v9: flexible.
+v12: the leader adds the partition to the transaction (KIP-890).
 v0-2 are advertised, because some clients read "compression is supported" from it, and refused.
 """
 
@@ -13,7 +14,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ApiError, ErrorCode, InvalidRequest, code_for
+from barnabas.base.errors import (
+    ApiError,
+    ErrorCode,
+    InvalidRequest,
+    code_for,
+)
 from barnabas.broker.dispatch import Later, RequestContext, attempts, handles
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.errors import DecodeError
@@ -29,7 +35,9 @@ from barnabas.records.validate import InvalidRecords, read_one_header
 from barnabas.replication.purgatory import Parked
 
 if TYPE_CHECKING:
+    from barnabas.broker.handlers.transactional_batches import TransactionalBatches
     from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
     from barnabas.replication.partition import Partition
 
 logger = logging.getLogger("barnabas.requests")
@@ -60,16 +68,31 @@ class _Outcome:
 
 
 @handles(ApiKey.PRODUCE, versions=(0, 12))
-def produce(
-    broker: Broker, ctx: RequestContext, request: ProduceRequest
-) -> ProduceResponse | Later | None:
+def produce(broker: Broker, ctx: RequestContext, request: ProduceRequest) -> Message | Later | None:
     if request.acks not in {-1, 0, 1}:
         return _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
     if ctx.api_version < MIN_VERSION:
         return _refuse_all(request, ErrorCode.UNSUPPORTED_VERSION)
-    if request.transactional_id is None and _is_transactional(request):
-        # Nobody could ever end such a transaction, and no reader of committed records pass it.
-        return _refuse_all(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if request.transactional_id is None:
+        if _is_transactional(request):
+            # Nobody could ever end such a transaction, and no reader of committed records pass it.
+            return _refuse_all(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return _produce(broker, ctx, request, None)
+    if request.acks == 0:  # whether it may be appended must be asked first, and told
+        return _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
+    from barnabas.broker.handlers.transactional_batches import verified_first
+
+    return verified_first(
+        broker, request, ctx.api_version, lambda batches: _produce(broker, ctx, request, batches)
+    )
+
+
+def _produce(
+    broker: Broker,
+    ctx: RequestContext,
+    request: ProduceRequest,
+    batches: TransactionalBatches | None,
+) -> ProduceResponse | Later | None:
     now_ms = broker.clock.now_ms()
     response = ProduceResponse()
     outcomes: list[_Outcome] = []
@@ -86,6 +109,7 @@ def produce(
                     topic.name,
                     data.records,
                     outcome,
+                    batches,
                     acks=request.acks,
                     now_ms=now_ms,
                     zstd_allowed=ctx.api_version >= ZSTD_SINCE,
@@ -120,6 +144,7 @@ def _append(
     topic: str,
     records: memoryview | bytes | None,
     outcome: _Outcome,
+    batches: TransactionalBatches | None,
     *,
     acks: int,
     now_ms: int,
@@ -130,6 +155,8 @@ def _append(
         raise InvalidRequest("a produce request without records")
     assert isinstance(records, memoryview), "decoded in place"
     read_one_header(records)
+    if batches is not None:
+        batches.check(partition)
     try:
         appended = broker.replicas.append(
             partition,
@@ -137,11 +164,14 @@ def _append(
             acks=acks,
             now_ms=now_ms,
             zstd_allowed=zstd_allowed,
+            zero_start=batches is not None and batches.zero_start,
         )
     except ApiError as error:
         if error.code not in _START_IS_NOT_TOLD and partition.log is not None:
             outcome.answer.log_start_offset = partition.log.start_offset
         raise
+    if batches is not None:
+        batches.appended(partition)
     outcome.partition = partition
     outcome.last_offset = appended.last_offset
     outcome.answer.base_offset = appended.base_offset

@@ -49,7 +49,9 @@ def find_coordinator(
 
 
 def _coordination(broker: Broker, key_type: int) -> Coordination | None:
-    return broker.groups if key_type == GROUP else None
+    if key_type == GROUP:
+        return broker.groups
+    return broker.transactions if key_type == TRANSACTION else None
 
 
 def _located(

@@ -2,7 +2,7 @@
 
 Without a transactional id the answer is always a new producer id at epoch 0, also for a producer
 that tells its present id and epoch (v3, KIP-360): it bumps its epoch itself and comes here only
-when that is used up.  With one, the transaction coordinator answers; this broker has none.
+when that is used up.  With one, the transaction coordinator answers.
 """
 
 from __future__ import annotations
@@ -28,10 +28,21 @@ NO_PRODUCER_EPOCH = -1
 def init_producer_id(
     broker: Broker, ctx: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse | Later:
+    from barnabas.coordinator.txn.events import InitProducerId
+
     error = _problem(broker, request)
     if error is not ErrorCode.NONE:
         return _refused(error)
     later = Later()
+    if request.transactional_id is not None:
+        name, event = (
+            request.transactional_id,
+            InitProducerId(request=request, version=ctx.api_version),
+        )
+        broker.producer_ids.fill(
+            broker, lambda: broker.transactions.schedule(name, event, later.resolve)
+        )
+        return later
 
     def taken(producer_id: int) -> None:
         if producer_id == NO_PRODUCER_ID:  # the client tries again
@@ -53,7 +64,7 @@ def _problem(broker: Broker, request: InitProducerIdRequest) -> ErrorCode:
     longest = broker.config.int("transaction.max.timeout.ms")
     if not 0 < request.transaction_timeout_ms <= longest:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
-    return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return ErrorCode.NONE
 
 
 def _refused(error: ErrorCode) -> InitProducerIdResponse:

@@ -47,6 +47,22 @@ class ProducerIds:
         self._waiting.append(taken)
         self._serve(broker)
 
+    def take_now(self, broker: Broker) -> int | None:
+        """The next id, if there is one; more are asked for meanwhile."""
+        found = self._next() if self._blocks else None
+        self._serve(broker)
+        return found
+
+    def fill(self, broker: Broker, filled: Callable[[], None]) -> None:
+        """Call back once `take_now` will find an id, or no more can be had."""
+
+        def taken(producer_id: int) -> None:
+            if producer_id != NO_PRODUCER_ID:
+                self._blocks.appendleft(range(producer_id, producer_id + 1))
+            filled()
+
+        self.take(broker, taken)
+
     def _serve(self, broker: Broker) -> None:
         while self._waiting and self._blocks:
             self._waiting.popleft()(self._next())

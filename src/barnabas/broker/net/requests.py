@@ -85,6 +85,8 @@ class Requests:
     ) -> None:
         try:
             answer = entry.handler(self._broker, ctx, request)
+        except DecodeError:
+            raise  # the handler wants the connection closed
         except Exception as error:
             answer = self._failed(described, ctx, error)
         if isinstance(answer, Later):

@@ -109,10 +109,6 @@ def test_a_producer_whose_epochs_are_used_up_gets_a_new_id(world: Any) -> None:
             {"transactional_id": "x", "transaction_timeout_ms": 900_001},
             ErrorCode.INVALID_TRANSACTION_TIMEOUT,
         ),
-        (
-            {"transactional_id": "x", "transaction_timeout_ms": 900_000},
-            ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ),
     ],
 )
 def test_what_is_refused(world: Any, fields: dict[str, Any], error: ErrorCode) -> None:
