@@ -103,8 +103,11 @@ class Partition:
             self.advance_high_watermark()
 
     def leader_log(self, current_leader_epoch: int = -1) -> Log:
-        """The log, if this broker leads the partition in the epoch the client believes in."""
-        if current_leader_epoch not in {-1, self.leader_epoch}:
+        """The log, if this broker leads the partition in the epoch the client believes in.
+
+        A negative epoch means that it does not say.
+        """
+        if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
             if current_leader_epoch < self.leader_epoch:
                 raise FencedLeaderEpoch
             raise UnknownLeaderEpoch

@@ -121,13 +121,13 @@ def _find_in_segment(segment: Segment, timestamp: int, start_offset: int) -> Fou
 
 
 def find_max_timestamp(segments: Segments) -> FoundOffset | None:
-    """The first record that has the greatest timestamp of all; None if no record has one."""
+    """The first record that has the greatest timestamp of all; None if there is no record."""
     best: Segment | None = None
     for segment in segments:
         segment.know_timestamps()
         if segment.size_bytes and (best is None or segment.max_timestamp > best.max_timestamp):
             best = segment
-    if best is None or best.max_timestamp < 0:
+    if best is None:
         return None
     place = best.locate(best.max_timestamp_offset, best.file.size)
     for position, header in best.headers(place[0]) if place else ():

@@ -43,7 +43,7 @@ def test_a_new_partition_leads_nothing_and_has_no_log() -> None:
 
 @pytest.mark.parametrize(
     ("believed", "refusal"),
-    [(-1, None), (5, None), (4, FencedLeaderEpoch), (6, UnknownLeaderEpoch)],
+    [(-1, None), (-2, None), (5, None), (4, FencedLeaderEpoch), (6, UnknownLeaderEpoch)],
 )
 def test_a_client_must_believe_in_the_present_leader_epoch(
     world: SmallBroker, believed: int, refusal: type[ApiError] | None

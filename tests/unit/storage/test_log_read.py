@@ -209,6 +209,9 @@ def test_deleted_records_are_not_found_by_time(log: Log) -> None:
 def test_the_greatest_timestamp_is_found_at_its_first_record(tmp_path: Path) -> None:
     log = Place(tmp_path, LogConfig(segment_bytes=200)).open()
     assert log.find_max_timestamp() is None
+    timed(log, -1)
+    assert log.find_max_timestamp() == FoundOffset(0, -1, 0)
+    log = Place(tmp_path / "other", LogConfig(segment_bytes=200)).open()
     timed(log, 10, 30)
     timed(log, 20, 50, 50)
     timed(log, 50)

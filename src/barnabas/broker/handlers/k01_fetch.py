@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ApiError, code_for
+from barnabas.base.errors import ApiError, OffsetOutOfRange, code_for
 from barnabas.broker.dispatch import Later, RequestContext, attempts, handles
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.fetch import (
@@ -114,7 +114,10 @@ class _Reading:
         self._results = results = []
         left, found, urgent = self._max_bytes, 0, False
         for wanted in self.context.partitions():
-            data = PartitionData(partition_index=wanted.partition)
+            data = PartitionData(
+                partition_index=wanted.partition,
+                aborted_transactions=[] if self._committed else None,
+            )
             results.append((wanted, data))
             try:
                 size = self._read_one(wanted, data, left, at_least_one=found == 0)
@@ -143,6 +146,8 @@ class _Reading:
         offset = wanted.fetch_offset
         if wanted.last_fetched_epoch >= 0:
             epoch, end_offset = log.end_of_epoch(wanted.last_fetched_epoch)
+            if epoch < 0 or offset < log.start_offset:  # nothing to compare with
+                raise OffsetOutOfRange
             if epoch < wanted.last_fetched_epoch or end_offset < offset:
                 data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
                 return 0

@@ -195,6 +195,28 @@ def test_a_reader_whose_history_differs_is_told_where_it_parts(world: SmallBroke
     assert parted.sizes == [0]
 
 
+def test_a_reader_whose_history_cannot_be_compared_is_out_of_range(world: SmallBroker) -> None:
+    world.topic("epochs", leader_epoch=3)
+    fill(world, 4, topic="epochs")
+    world.partition("epochs").leader_log().delete_records_before(2)
+
+    later_epoch = Asked(world, request(wanted(offset=3, last_epoch=5), topic="epochs"))
+    deleted = Asked(world, request(wanted(offset=1, last_epoch=2), topic="epochs"))
+
+    assert later_epoch.codes == deleted.codes == ["OFFSET_OUT_OF_RANGE"]
+    assert later_epoch.partitions[0].diverging_epoch.epoch == -1
+
+
+def test_aborted_transactions_are_a_matter_of_those_who_want_decided_ones(
+    world: SmallBroker,
+) -> None:
+    fill(world, 1)
+
+    for committed, told in ((0, None), (1, [])):
+        asked = Asked(world, request(wanted(), wanted(99), isolation_level=committed))
+        assert [each.aborted_transactions for each in asked.partitions] == [told] * 2
+
+
 def test_only_decided_transactions_are_shown_to_those_who_want_that(world: SmallBroker) -> None:
     fill(world, 1)
     partition = world.partition("t")
