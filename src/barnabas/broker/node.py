@@ -11,6 +11,7 @@ import asyncio
 import gc
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.base.clock import SYSTEM_CLOCK
@@ -232,15 +233,24 @@ class Node:
     # -- time
 
     def _tick(self) -> None:
-        """About once a second: retention, checkpoints, flushes, idle connections."""
+        """About once a second: retention, checkpoints, flushes, idle connections.
+
+        A fault in one of them does not keep the others from being done.
+        """
         self._ticker = self._loop.call_later(TICK_S, self._tick)
         now_ms = self.clock.now_ms()
-        self.logs.tick(now_ms)
-        self._cleaner.tick(self.logs.logs.values(), now_ms)
-        self.broker.replicas.retry_full_disk()
-        self.broker.transactions.forget_old(now_ms)
-        self.controller.tick()
-        self._server.close_idle(self._turn.now)
+        for work in (
+            partial(self.logs.tick, now_ms),
+            partial(self._cleaner.tick, self.logs.logs.values(), now_ms),
+            self.broker.replicas.retry_full_disk,
+            partial(self.broker.transactions.forget_old, now_ms),
+            self.controller.tick,
+            partial(self._server.close_idle, self._turn.now),
+        ):
+            try:
+                work()
+            except Exception:
+                logger.exception("periodic work failed")
         self._turn.schedule()
 
     # -- stopping

@@ -110,8 +110,8 @@ class Cleaner:
         if self._running is not None or not self.settings.enabled or now_ms < self._due_ms:
             return
         best: tuple[float, Log, Assessment] | None = None
-        for log in logs:
-            found = self._assess(log, now_ms)
+        for log in list(logs):  # one that cannot be read may take others with it
+            found = self._try_to_assess(log, now_ms)
             if found is not None and (best is None or found.dirty_ratio > best[0]):
                 best = found.dirty_ratio, log, found
         if best is None:
@@ -158,6 +158,14 @@ class Cleaner:
             path = f"{directory}/{checkpoint.CLEANER_OFFSETS}"
             offsets = self._offsets[directory] = checkpoint.read_offsets(self._pool, path)
         return offsets
+
+    def _try_to_assess(self, log: Log, now_ms: int) -> Assessment | None:
+        """A log that cannot even be looked at must not keep the others from being compacted."""
+        try:
+            return self._assess(log, now_ms)
+        except Exception as failure:
+            self._cannot_clean(log, f"{log.topic}-{log.partition}", failure)
+            return None
 
     def _assess(self, log: Log, now_ms: int) -> Assessment | None:
         config = log.config
@@ -271,12 +279,18 @@ class Cleaner:
 
     def _fail(self, running: _Running, failure: Exception) -> None:
         log, name = running.log, running.job.plan.name
+        is_gone = isinstance(failure.__cause__, FileNotFoundError)
+        if isinstance(failure, StorageFailed) and (log.directory != running.directory or is_gone):
+            self._due_ms = self._clock.now_ms() + self.settings.backoff_ms
+            _logger.info("%s changed while it was compacted: given up.", name)
+        else:
+            self._cannot_clean(log, name, failure)
+
+    def _cannot_clean(self, log: Log, name: str, failure: Exception) -> None:
         self._due_ms = self._clock.now_ms() + self.settings.backoff_ms
         if not isinstance(failure, StorageFailed):
             _logger.error("%s cannot be compacted.", name, exc_info=failure)
             self._uncleanable.add(_identity(log))
-        elif log.directory != running.directory or isinstance(failure.__cause__, FileNotFoundError):
-            _logger.info("%s changed while it was compacted: given up.", name)
         elif is_disk_full(failure):
             _logger.error("%s could not be compacted: %s", name, failure)
         else:

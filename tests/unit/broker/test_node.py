@@ -97,3 +97,26 @@ def test_a_metadata_directory_of_another_cluster_is_refused(tmp_path: Path) -> N
     for _ in "12":  # whoever was refused holds nothing
         with pytest.raises(DirectoryRefused, match="metadata belongs to cluster"):
             asyncio.run(run(metadata_log_dir=str(tmp_path / "metadata")))
+
+
+def test_a_fault_in_periodic_work_does_not_keep_the_rest_from_being_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[str] = []
+
+    def fault(*_: Any) -> None:
+        raise AssertionError("planted")
+
+    async def scenario() -> None:
+        node = Node(config(tmp_path))
+        monkeypatch.setattr("barnabas.storage.cleaner.Cleaner.tick", fault)
+        monkeypatch.setattr(
+            "barnabas.broker.net.server.Server.close_idle", lambda *_: done.append("idle")
+        )
+        await node.start()
+        await node.stop()
+
+    asyncio.run(scenario())
+
+    assert done == ["idle"]
+    assert "planted" in caplog.text

@@ -564,3 +564,36 @@ def test_a_slice_keeps_its_bytes_when_its_segment_is_compacted_twice(
     log.close()
     new_log(pool, tmp_path, clean=False)
     assert not list((tmp_path / "t-0").glob("*.deleted"))
+
+
+def test_a_log_that_cannot_be_looked_at_does_not_keep_others_from_being_compacted(
+    pool: FilePool, tmp_path: Path
+) -> None:
+    bad, good = (new_log(pool, tmp_path, topic=topic) for topic in ("bad", "good"))
+    for log in (bad, good):
+        append(log, pairs(100))
+    bad.close()
+    bad = new_log(pool, tmp_path, topic="bad")
+    bad.advance_high_watermark(bad.end_offset)
+    with open(bad.segments.first.file.path, "r+") as file:
+        file.truncate(10)
+    cleaner = new_cleaner(pool)
+    before = len(whole(good))
+
+    cleaner.tick([bad, good], NOW)
+
+    assert cleaner.is_uncleanable(bad)
+    assert len(whole(good)) < before
+
+
+def test_a_disk_that_refuses_a_look_is_reported(pool: FilePool, tmp_path: Path) -> None:
+    log = new_log(pool, tmp_path)
+    append(log, pairs(100))
+    failures: list[StorageFailed] = []
+    cleaner = new_cleaner(pool, on_failure=lambda log, failure: failures.append(failure))
+    Path(log.segments.first.file.path).unlink()
+
+    cleaner.tick([log], NOW)
+
+    assert len(failures) == 1
+    assert not cleaner.is_running
