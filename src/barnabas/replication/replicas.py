@@ -167,7 +167,11 @@ class ReplicaManager:
         partition.is_leader = False
         log, partition.log = partition.log, None
         if log is not None:
-            self._logs.delete(log)
+            try:
+                self._logs.delete(log)
+            except StorageFailed as failure:  # the next start moves it aside
+                logger.warning("%s-%d could not be deleted: %s", partition.topic, index, failure)
+                self._logs.write_failed(log, failure)
         self._moved(partition)
 
     def forget_failed_logs(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from struct import Struct
@@ -17,6 +19,7 @@ from barnabas.base.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from barnabas.protocol.messages import metadata_records as mr
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import Parked
 from barnabas.storage.log import Log
@@ -348,6 +351,27 @@ def either(
 ) -> Callable[[Log], None]:
     """Writing, which fails for one log."""
     return lambda log: fault() if log is broken else write(log)
+
+
+def test_a_log_that_cannot_be_deleted_does_not_keep_other_changes_from_being_applied(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make(directories="one,two")
+    first, second = world.topic("first"), world.topic("second")
+    broken = world.partition("first").leader_log().directory
+
+    def rename(old: str, new: str) -> None:
+        if old == broken:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        os.replace(old, new)
+
+    monkeypatch.setattr(world.disk, "rename", rename, raising=False)
+
+    world.replay(mr.RemoveTopicRecord(topic_id=first), mr.RemoveTopicRecord(topic_id=second))
+
+    assert [world.replicas.find(topic, 0) for topic in ("first", "second")] == [None, None]
+    assert world.logs.get("second", 0) is None
+    assert [directory.failure is None for directory in world.logs.directories] == [False, True]
 
 
 def test_a_broken_disk_takes_its_whole_directory_out_of_service(world: SmallBroker) -> None:
