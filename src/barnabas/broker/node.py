@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.clock import SYSTEM_CLOCK
 from barnabas.base.errors import ApiError
-from barnabas.base.ids import id_text, random_id
 from barnabas.base.settings import resolve_topic
 from barnabas.broker.binding import bind_listeners
 from barnabas.broker.dispatch import load_handlers
@@ -28,7 +27,7 @@ from barnabas.broker.net.turn import Turn
 from barnabas.broker.registration import heartbeat, register
 from barnabas.broker.state import Broker
 from barnabas.broker.transactions import Transactions
-from barnabas.controller.bootstrap import read_bootstrap
+from barnabas.controller.bootstrap import new_cluster_id, read_bootstrap
 from barnabas.controller.controller import Controller
 from barnabas.controller.decider.decision import Environment
 from barnabas.controller.decider.features import SUPPORTED
@@ -289,4 +288,4 @@ def _cluster_id(config: BrokerConfig, pool: FilePool) -> str:
         meta = read_meta(pool, directory)
         if meta is not None:
             return meta.cluster_id
-    return id_text(random_id())
+    return new_cluster_id()

@@ -102,10 +102,6 @@ class BatchHeader(NamedTuple):
         return Codec(number)
 
     @property
-    def is_compressed(self) -> bool:
-        return self.attributes & CODEC_MASK != 0
-
-    @property
     def is_transactional(self) -> bool:
         return self.attributes & TRANSACTIONAL != 0
 
@@ -116,10 +112,6 @@ class BatchHeader(NamedTuple):
     @property
     def is_log_append_time(self) -> bool:
         return self.attributes & LOG_APPEND_TIME != 0
-
-    @property
-    def has_producer_id(self) -> bool:
-        return self.producer_id > NO_PRODUCER_ID
 
     @property
     def last_sequence(self) -> int:

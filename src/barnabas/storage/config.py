@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from barnabas.base.settings import TopicConfig
 
 _LONG_MAX = 2**63 - 1
-_CODECS = {
-    "uncompressed": Codec.NONE,
-    "gzip": Codec.GZIP,
-    "snappy": Codec.SNAPPY,
-    "lz4": Codec.LZ4,
-    "zstd": Codec.ZSTD,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +56,7 @@ class LogConfig:
             self.segment_index_bytes // TIME_ENTRY_BYTES - 1,
         )
         object.__setattr__(self, "max_index_entries", max(entries, 1))
-        codec = _CODECS.get(self.compression_type)
+        codec = Codec.from_config(self.compression_type)
         levels = {
             Codec.GZIP: self.compression_gzip_level,
             Codec.LZ4: self.compression_lz4_level,
@@ -106,9 +99,6 @@ class LogConfig:
     def of_topic(cls, topic: TopicConfig) -> LogConfig:
         """One object for all topics that have the same settings."""
         return _of_topic(topic)
-
-    def with_settings(self, settings: Mapping[str, Any]) -> LogConfig:
-        return replace(self, **_known(settings))
 
 
 _NAMES = {each.name.replace("_", "."): each.name for each in fields(LogConfig) if each.init}

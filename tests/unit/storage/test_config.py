@@ -22,8 +22,6 @@ def test_settings_are_taken_by_name_and_others_ignored() -> None:
     assert config.segment_bytes == 5
     assert config.is_compacted
     assert not config.is_deleted
-    changed = config.with_settings({"retention.ms": 7})
-    assert (changed.segment_bytes, changed.retention_ms) == (5, 7)
 
 
 def test_rules_for_batches_follow() -> None:
