@@ -93,20 +93,16 @@ def _list(admin: GroupAdmin, args: Parsed) -> int:
 
 def _describe(admin: GroupAdmin, args: Parsed, group_ids: Sequence[str]) -> int:
     """Groups that do not exist are said to be so, after which the others are shown."""
-    from barnabas.client.errors import ClientError
-    from barnabas.client.group_details import add_group_details
+    from barnabas.client.group_details import describe_exactly
 
-    described = []
+    groups = []
     status = 0
-    for group_id, group in sorted(admin.describe(group_ids).items()):
-        if isinstance(group, ClientError):
-            raise group
+    for group in describe_exactly(admin, group_ids):
         if group.exists:
-            described.append(group)
+            groups.append(group)
         else:
-            print(f"\nError: Consumer group '{group_id}' does not exist.", file=sys.stderr)
+            print(f"\nError: Consumer group '{group.group_id}' does not exist.", file=sys.stderr)
             status = 1
-    groups = add_group_details(described, admin.properties, timeout_s=timeout_s(args))
     if args.has("json"):
         _print_json(_describe_json(admin, args, groups))
         return status

@@ -48,24 +48,22 @@ def check_values(args: Parsed) -> None:
 
 def reset(admin: GroupAdmin, args: Parsed, group_ids: Sequence[str]) -> int:
     from barnabas.cli.consumer_groups_rows import reset_text
-    from barnabas.client.errors import ClientError
+    from barnabas.client.group_details import describe_exactly
 
     plans: dict[str, Plan] = {}
     status = 0
     finder = _Finder(admin, args)
-    for group_id, group in sorted(admin.describe(group_ids).items()):
-        if isinstance(group, ClientError):
-            raise group
+    for group in describe_exactly(admin, group_ids):
         if group.state in NO_MEMBERS:
-            plan = finder.plan(group_id)
+            plan = finder.plan(group.group_id)
         else:
             plan = None
             _say_error(
-                f"Assignments can only be reset if the group '{group_id}' is inactive, "
+                f"Assignments can only be reset if the group '{group.group_id}' is inactive, "
                 f"but the current state is {group.state}."
             )
         status = 1 if plan is None else status
-        plans[group_id] = plan or {}
+        plans[group.group_id] = plan or {}
     if args.has("execute"):
         for group_id, plan in sorted(plans.items()):
             admin.commit(group_id, plan)

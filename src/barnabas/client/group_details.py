@@ -10,16 +10,30 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from barnabas.client.errors import RefusedError
+from barnabas.client.errors import ClientError, RefusedError
 from barnabas.client.group_admin import UNKNOWN, Group, GroupListing, Member, Place
 
 if TYPE_CHECKING:
     from barnabas.client.brokers import Brokers
+    from barnabas.client.group_admin import GroupAdmin
     from barnabas.client.wire import Connection
     from barnabas.protocol.messages import consumer_group_describe as told
 
 UPGRADED = {0: False, 1: True}
 """By the type of a member: of the classic protocol, or of the newer one."""
+
+
+def describe_exactly(admin: GroupAdmin, group_ids: Iterable[str]) -> list[Group]:
+    """Groups by name, with details where they can be had; one that does not exist is `Dead`.
+
+    `ClientError` if one of them cannot be asked about.
+    """
+    groups = []
+    for _, group in sorted(admin.describe(group_ids).items()):
+        if isinstance(group, ClientError):
+            raise group
+        groups.append(group)
+    return add_group_details(groups, admin.properties, timeout_s=admin.patience.seconds)
 
 
 def add_group_details(

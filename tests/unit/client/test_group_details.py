@@ -4,10 +4,16 @@ from dataclasses import replace
 
 import pytest
 from fake_brokers import PLAIN, FakeCluster, install
+from fake_groups import FakeGroups
 
 from barnabas.client.errors import RefusedError
 from barnabas.client.group_admin import Group, GroupListing, Member
-from barnabas.client.group_details import add_group_details, delete_offsets, with_exact_states
+from barnabas.client.group_details import (
+    add_group_details,
+    delete_offsets,
+    describe_exactly,
+    with_exact_states,
+)
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages import consumer_group_describe as told
 from barnabas.protocol.messages import list_groups as listed
@@ -82,6 +88,24 @@ def test_groups_of_the_newer_protocol_get_their_state_and_epochs(cluster: FakeCl
     assert [each.upgraded for each in newer.members] == [None, False, True]
     assert [broker for broker, _ in cluster.requests] == [2]
     assert cluster.open_connections == 0
+
+
+def test_groups_come_by_name_with_their_details(cluster: FakeCluster) -> None:
+    cluster.respond[told.ConsumerGroupDescribeRequest] = describe
+    admin = FakeGroups(properties=PLAIN)
+    admin.add(NEWER)
+    admin.add(CLASSIC)
+
+    found = describe_exactly(admin, ["newer", "classic", "none"])  # type: ignore[arg-type]
+
+    assert [(each.group_id, each.state) for each in found] == [
+        ("classic", "Stable"),
+        ("newer", "Reconciling"),
+        ("none", "Dead"),
+    ]
+    admin.refused["none"] = RefusedError("GROUP_AUTHORIZATION_FAILED", "Not allowed.")
+    with pytest.raises(RefusedError, match="Not allowed"):
+        describe_exactly(admin, ["newer", "none"])  # type: ignore[arg-type]
 
 
 def test_a_group_that_is_gone_stays_as_it_was(cluster: FakeCluster) -> None:

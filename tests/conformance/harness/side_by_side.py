@@ -1,0 +1,58 @@
+"""The same command line for one of our tools and for Apache Kafka's, against the same broker."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.brokers import Broker
+from harness.jvm import Jvm
+from harness.transcript import TRANSACTIONS
+
+BIN = Path(sys.executable).parent
+GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+OURS = {GROUPS: "kafka-consumer-groups", TRANSACTIONS: "kafka-transactions"}
+
+JAVA_NOISE = re.compile(
+    r"""(?mx)
+      ^\tat\ .*\n | ^\t\.\.\.\ \d+\ more\n | ^Caused\ by:.*\n
+    | ^(java|joptsimple|org\.apache|com\.fasterxml)\.[\w.$]+(Exception|Error)(:.*)?\n
+    | ^\ at\ \[Source:.*\n
+    | ^Option\ +Description[\s\S]*                            # how to use the tool
+    """
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    status: int
+    out: str
+    err: str
+    log: str = ""
+
+    def lines(self) -> list[str]:
+        """All that was said, wherever, in alphabetical order."""
+        warned = re.findall(r"(?m)^LOG WARN \w+: (.*)$", self.log)
+        said = JAVA_NOISE.sub("", self.out + self.err).replace("warning: ", "")
+        said = re.sub(r"org\.apache\.kafka\.common\.errors\.\w+: ", "", said)
+        said = re.sub(r"(?m)^(WARN: .*? is missing\.).*$", r"\1", said)
+        return sorted(line for line in [*said.splitlines(), *warned] if line)
+
+
+def ours(main: str, broker: Broker, line: str) -> Outcome:
+    run = subprocess.run(
+        [BIN / OURS[main], "--bootstrap-server", broker.bootstrap, *line.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    return Outcome(status=run.returncode, out=run.stdout, err=run.stderr)
+
+
+def theirs(jvm: Jvm, main: str, broker: Broker, line: str) -> Outcome:
+    run = jvm.tool(main, "--bootstrap-server", broker.bootstrap, *line.split())
+    return Outcome(status=run.status, out=run.out, err=run.err, log=run.log)
