@@ -266,7 +266,7 @@ class Connection(asyncio.BufferedProtocol):
                 self.out_bytes = sum(map(_encoded_bytes, out))
         if (
             self._blocked
-            and len(out) < self.server.queued_parts_max // 2
+            and 2 * len(out) < self.server.queued_parts_max
             and self.out_bytes < OUT_BYTES_MAX
         ):
             self._unblock()
