@@ -231,7 +231,7 @@ def is_deleted(admin: AdminClient, group: str) -> bool:
 def test_groups_are_listed_described_and_deleted(quick_broker: BarnabasProcess, topic: str) -> None:
     group = f"g-{topic}"
     admin = AdminClient({"bootstrap.servers": quick_broker.bootstrap})
-    member = ConfluentMember(quick_broker, group, topic)
+    member = ConfluentMember(quick_broker, group, topic, session_timeout_ms=120_000)
     settle([member])
     listed = admin.list_consumer_groups().result(PATIENCE_S).valid
     described = admin.describe_consumer_groups([group])[group].result(PATIENCE_S)

@@ -80,6 +80,7 @@ class Coordination:
         """Leader epoch of each partition that this broker leads and the runtime knows of."""
         self._creating: list[Callable[[ApiError | None], None]] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
 
     @property
     def runtime(self) -> Runtime:
@@ -112,10 +113,11 @@ class Coordination:
             return
         when = self.broker.clock.monotonic() + max(0, deadline - self.now_ms()) / 1000
         if self._timer is not None:
-            if self._timer.when() <= when:
+            if self._timer_at <= when:
                 return
             self._timer.cancel()
         self._timer = self._loop.call_at(when, self._tick)
+        self._timer_at = when  # uvloop's handle does not always tell
 
     def _tick(self) -> None:
         self._timer = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from barnabas.broker.coordination import Coordination, TopicSettings
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from barnabas.base.errors import ApiError
     from barnabas.broker.state import Broker
     from barnabas.controller.image import ClusterImage, ImageChanges, TopicImage
-    from barnabas.coordinator.group.events import TopicsChanged
-    from barnabas.coordinator.group.shard import GroupShard
+    from barnabas.coordinator.group.events import Call, TopicsChanged
+    from barnabas.coordinator.group.service import GroupCoordinator
     from barnabas.coordinator.runtime import Runtime
     from barnabas.coordinator.runtime_types import Producer
 
@@ -70,32 +71,41 @@ class Groups(Coordination):
         self._topics = ImageTopics(broker.image)
 
     def make_runtime(self) -> Runtime:
-        from barnabas.coordinator.group.records import TYPES
-        from barnabas.coordinator.runtime import Runtime
+        from barnabas.coordinator.group.config import GroupConfig
+        from barnabas.coordinator.group.service import make_runtime
         from barnabas.records.compression import Codec
 
         config = self.broker.config
-        return Runtime(
-            make_shard=self._new_shard,
-            types=TYPES,
+        return make_runtime(
+            config=GroupConfig.from_settings(config),
+            topics=self._topics,
             appender=self,
             reload=self.reload,
+            new_id=lambda: str(uuid4()),
             commit_timeout_ms=config.int("offsets.commit.timeout.ms"),
             codec=Codec(config.int("offsets.topic.compression.codec")),
         )
 
-    def _new_shard(self, partition: int, epoch: int) -> GroupShard:
+    @cached_property
+    def _coordinator(self) -> GroupCoordinator:
         from barnabas.coordinator.group.config import GroupConfig
-        from barnabas.coordinator.group.shard import GroupShard
-        from barnabas.coordinator.group.state import GroupState
+        from barnabas.coordinator.group.service import GroupCoordinator
 
-        return GroupShard(
-            GroupState(
-                config=GroupConfig.from_settings(self.broker.config),
-                topics=self._topics,
-                new_id=lambda: str(uuid4()),
-            )
+        return GroupCoordinator(
+            runtime=self.runtime,
+            config=GroupConfig.from_settings(self.broker.config),
+            partitions=self._partition_count,
         )
+
+    def _partition_count(self) -> int:
+        """At least one: before the topic exists, its first partition has no coordinator."""
+        topic = self.broker.image.topics.get(self.topic)
+        return len(topic.partitions) if topic else 1
+
+    def handle(self, call: Call, done: Callable[[Any], None]) -> None:
+        """Carry out a request about groups; `done` gets its response."""
+        self._coordinator.handle(call, done, now_ms=self.now_ms())
+        self._set_timer()
 
     def end_transaction(
         self,

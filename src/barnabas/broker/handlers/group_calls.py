@@ -1,11 +1,10 @@
-"""Passing requests on to the group coordinator; one answer from several shards."""
+"""Passing requests on to the coordinators; one answer from several replies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from barnabas.base.errors import ApiError
 from barnabas.broker.dispatch import Later, RequestContext
 
 if TYPE_CHECKING:
@@ -26,10 +25,10 @@ def call(ctx: RequestContext, request: Message) -> Call:
     )
 
 
-def ask_group(broker: Broker, ctx: RequestContext, group_id: str, request: Message) -> Later:
-    """The answer of the shard in charge of the group."""
+def ask_groups(broker: Broker, ctx: RequestContext, request: Message) -> Later:
+    """The group coordinator's answer."""
     later = Later()
-    broker.groups.schedule(group_id, call(ctx, request), later.resolve)
+    broker.groups.handle(call(ctx, request), later.resolve)
     return later
 
 
@@ -62,15 +61,3 @@ class Gather:
         self._missing -= 1
         if not self._missing:
             self.later.resolve(self._finish(self._replies))
-
-
-def by_partition(broker: Broker, names: Iterable[str]) -> dict[int, list[str]]:
-    """The names by the partition in charge; -1 for all of them if there is no partition yet."""
-    found: dict[int, list[str]] = {}
-    for name in names:
-        try:
-            index = broker.groups.partition_of(name)
-        except ApiError:
-            index = -1
-        found.setdefault(index, []).append(name)
-    return found

@@ -37,5 +37,5 @@ def offset_commit(
         response.topics.extend(refused.topics)
         later.resolve(response)
 
-    broker.groups.schedule(request.group_id, call(ctx, request), answered)
+    broker.groups.handle(call(ctx, request), answered)
     return later

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.broker.dispatch import Later, RequestContext, handles
-from barnabas.broker.handlers.group_calls import ask_group
+from barnabas.broker.handlers.group_calls import ask_groups
 from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 
 @handles(ApiKey.LEAVE_GROUP, versions=(0, 5))
 def leave_group(broker: Broker, ctx: RequestContext, request: LeaveGroupRequest) -> Later:
-    return ask_group(broker, ctx, request.group_id, request)
+    return ask_groups(broker, ctx, request)

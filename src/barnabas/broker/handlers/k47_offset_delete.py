@@ -42,5 +42,5 @@ def offset_delete(broker: Broker, ctx: RequestContext, request: OffsetDeleteRequ
             response.topics.extend(refused)
         later.resolve(response)
 
-    broker.groups.schedule(request.group_id, call(ctx, request), answered)
+    broker.groups.handle(call(ctx, request), answered)
     return later

@@ -31,6 +31,7 @@ class Turn:
         self._ready: list[Connection] = []
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
 
     def schedule(self, connection: Connection | None = None) -> None:
         """Run at the end of this loop turn, and drain `connection` then."""
@@ -72,10 +73,11 @@ class Turn:
         if deadline is None:
             return
         if self._timer is not None:
-            if self._timer.when() <= deadline:
+            if self._timer_at <= deadline:
                 return
             self._timer.cancel()
         self._timer = self.loop.call_at(deadline, self.expire)
+        self._timer_at = deadline  # uvloop's handle does not always tell
 
     def stop(self) -> None:
         if self._timer is not None:
