@@ -170,7 +170,7 @@ def value_from_kio(value: Any, kind: Kind, version: int) -> Any:
         case datetime.timedelta(), _:
             return value // MILLISECOND
         case datetime.datetime(), _:
-            return (value - EPOCH) // MILLISECOND
+            return round((value - EPOCH) / MILLISECOND)  # it keeps them as floats
         case ErrorCode(), _:
             return value.value
         case _:
