@@ -183,8 +183,9 @@ def _delete_offsets(admin: GroupAdmin, args: Parsed) -> int:
     scope = parse_topics(args.texts("topic"))
     places: set[Place] = set(scope.places)
     statuses: dict[tuple[str, int | None], str] = {}
+    known = admin.leaders() if scope.topics else {}
     for topic in scope.topics:
-        whole = {place for place in admin.leaders() if place[0] == topic}
+        whole = {place for place in known if place[0] == topic}
         places |= whole
         if not whole:
             statuses[topic, None] = "Error: There is no such topic."

@@ -161,6 +161,8 @@ def check(args: Parsed) -> str:
     for option, actions in BELONGS_TO.items():
         if args.has(option) and action not in actions:
             raise UsageError(f"--{option} cannot be used with --{action}")
+    if "" in args.texts("group"):
+        raise UsageError("--group: a group has a name")
     if action in ON_GROUPS and at_most_one(args, "group", "all-groups") is None:
         raise UsageError(f"--{action} needs --group or --all-groups")
     if action == "list":

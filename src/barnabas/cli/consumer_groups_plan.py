@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 
-from barnabas.cli.options import UsageError
+from barnabas.cli.options import INT_MAX, UsageError
 
 Place = tuple[str, int]
 Plan = dict[Place, int]
@@ -81,12 +81,16 @@ def parse_topics(texts: Iterable[str]) -> Scope:
             topics.append(topic)
             continue
         for number in numbers.split(","):
-            if not topic or not (number.isascii() and number.isdigit()):
+            if not topic or not _is_partition(number):
                 raise UsageError(
                     f'--topic: "{text}" is neither a topic nor a topic with partitions like t:0,1'
                 )
             places.append((topic, int(number)))
     return Scope(topics=topics, places=places)
+
+
+def _is_partition(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) <= INT_MAX
 
 
 def read_plans(text: str, group_ids: Sequence[str]) -> dict[str, Plan]:

@@ -67,6 +67,7 @@ def test_options_that_go_together(line: str, action: str) -> None:
         ("--delete", "--delete needs --group or --all-groups"),
         ("--reset-offsets --topic t --to-latest", "--reset-offsets needs --group or"),
         ("--describe --group a --all-groups", "--group and --all-groups cannot be used together"),
+        ("--describe --group=", "--group: a group has a name"),
         ("--list --group a", "--group cannot be used with --list"),
         ("--describe --group a --topic t", "--topic cannot be used with --describe"),
         ("--delete --group a --topic t", "--topic cannot be used with --delete"),

@@ -84,7 +84,9 @@ def test_topics_and_partitions() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["t:", "t:x", "t:1,", "t:-1", "t:0:1", ":1", "t:²"])
+@pytest.mark.parametrize(
+    "text", ["t:", "t:x", "t:1,", "t:-1", "t:0:1", ":1", "t:²", "t:2147483648"]
+)
 def test_what_is_neither_topic_nor_partitions_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=f'^--topic: "{text}" is neither'):
         parse_topics([text])
