@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from harness.brokers import Broker
+from harness.clients import JavaClient
 from harness.jvm import Jvm
 from harness.side_by_side import Outcome, ours, theirs
 from harness.transcript import TRANSACTIONS
@@ -39,11 +39,6 @@ class Cluster:
         return mine, theirs(self.jvm, TRANSACTIONS, self.broker, line)
 
 
-def make_topic(broker: Broker, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
-
-
 def begin(broker: Broker, transactional_id: str, topic: str, *partitions: int) -> Producer:
     producer = Producer(
         {"bootstrap.servers": broker.bootstrap, "transactional.id": transactional_id}
@@ -58,7 +53,7 @@ def begin(broker: Broker, transactional_id: str, topic: str, *partitions: int) -
 
 @pytest.fixture(scope="module")
 def cluster(jvm: Jvm, target: Broker) -> Iterator[Cluster]:
-    make_topic(target, "tx")
+    JavaClient(jvm, target).create_topic("tx", partitions=PARTITIONS)
     still_open = begin(target, OPEN, "tx", 0, 1)
     begin(target, DONE, "tx", 1).commit_transaction(60)
     begin(target, UNDONE, "tx", 2).abort_transaction(60)
@@ -134,7 +129,7 @@ def test_what_they_refuse_we_refuse(cluster: Cluster, line: str) -> None:
 
 
 def test_an_id_is_terminated_alike(cluster: Cluster) -> None:
-    make_topic(cluster.broker, "ending")
+    JavaClient(cluster.jvm, cluster.broker).create_topic("ending")
     opened = [begin(cluster.broker, f"ending-{who}", "ending", 0) for who in "oj"]
     mine = ours(
         TRANSACTIONS, cluster.broker, "forceTerminateTransaction --transactionalId ending-o"
@@ -178,7 +173,7 @@ def test_what_hangs_is_found_and_aborted_alike(
 ) -> None:
     broker = launch(type(target), "hanging", transaction_partition_verification_enable="false")
     cluster = Cluster(broker, jvm)
-    make_topic(broker, "h")
+    JavaClient(jvm, broker).create_topic("h", partitions=PARTITIONS)
     for partition in (0, 1, 2):
         hang(broker, "h", partition, 7000 + partition)
 

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TypeVar
 
 from barnabas.base.error_codes import ErrorCode
-from barnabas.client.addresses import parse_servers
-from barnabas.client.errors import ClientError, RefusedError
+from barnabas.client.connect import ANSWER_TIMEOUT_S
+from barnabas.client.errors import ClientError, RefusedError, SilentBrokerError
 from barnabas.client.patience import Patience
 from barnabas.client.wire import Connection, connect_any
 from barnabas.protocol.apis import ApiKey
@@ -99,10 +99,13 @@ class Brokers:
                 "plain-text listeners only"
             )
         servers = properties["bootstrap.servers"]
-        parse_servers(servers)
-        first = connect_any(servers, timeout_s=timeout_s)
+        first = connect_any(servers, timeout_s=min(timeout_s, ANSWER_TIMEOUT_S))
         brokers = cls(first, Patience(seconds=timeout_s))
-        brokers._metadata([])
+        try:
+            brokers._metadata([])
+        except ClientError:
+            first.close()
+            raise SilentBrokerError(servers) from None
         return brokers
 
     def __enter__(self) -> Brokers:

@@ -14,12 +14,18 @@ from barnabas.client.brokers import (
     check_code,
     refusal,
 )
-from barnabas.client.errors import ClientError, NotReachableError, RefusedError
+from barnabas.client.errors import (
+    ClientError,
+    NotReachableError,
+    RefusedError,
+    SilentBrokerError,
+)
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from barnabas.protocol.messages.metadata import MetadataRequest
 
 
 @pytest.fixture
@@ -117,6 +123,16 @@ def test_another_than_a_plain_listener_is_refused(cluster: FakeCluster) -> None:
 def test_nobody_there() -> None:
     with pytest.raises(NotReachableError):
         Brokers.connect({"bootstrap.servers": "127.0.0.1:1"}, timeout_s=1)
+
+
+def test_a_listener_that_does_not_answer_is_no_broker(cluster: FakeCluster) -> None:
+    def silent(broker: int, request: MetadataRequest) -> object:
+        raise ClientError("no answer")
+
+    cluster.respond[MetadataRequest] = silent
+    with pytest.raises(SilentBrokerError, match="no usable answer from h:1"):
+        Brokers.connect(PLAIN, timeout_s=1)
+    assert cluster.open_connections == 0
 
 
 def test_codes_become_refusals() -> None:
