@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+from memory_log import MemoryLog
 
 from barnabas.coordinator.group.config import GroupConfig
 from barnabas.coordinator.group.embedded import encode_assignment
@@ -42,8 +44,6 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from barnabas.records.batch import Record, decode_records, encode_batch, read_header
-from barnabas.records.control import ControlType, control_type
 
 START_MS = 1_700_000_000_000
 GROUP = "g"
@@ -56,44 +56,6 @@ def topic_id(name: str) -> bytes:
 
 def topic(name: str, partitions: int) -> TopicInfo:
     return TopicInfo(name, topic_id(name), partitions)
-
-
-class MemoryLog:
-    """The log of the internal topic: appends are committed at once, or when told to."""
-
-    def __init__(self) -> None:
-        self.batches: list[bytes] = []
-        self.hold = False
-        self.refuse: Exception | None = None
-        """Raised by the next append."""
-        self.waiting: list[Callable[[Exception | None], None]] = []
-
-    def append(
-        self, partition: int, batch: bytearray, committed: Callable[[Exception | None], None]
-    ) -> None:
-        assert partition == 0
-        if self.refuse is not None:
-            error, self.refuse = self.refuse, None
-            raise error
-        self.batches.append(bytes(batch))
-        if self.hold:
-            self.waiting.append(committed)
-        else:
-            committed(None)
-
-    def release(self, error: Exception | None = None) -> None:
-        """Commit, or fail, everything that was held back."""
-        waiting, self.waiting = self.waiting, []
-        for committed in waiting:
-            committed(error)
-
-    def compacted(self) -> list[bytes]:
-        """The log with only the last record of each key, as the cleaner would leave it.
-
-        Open transactions stay as they are; of ended ones the records count where they stand, and
-        markers stay, or go with the data of their transaction.
-        """
-        return compact(self.batches)
 
 
 @dataclass(slots=True)
@@ -285,11 +247,18 @@ class GroupMachine:
         while joins[0][1].waits:
             self.advance(self.config.initial_rebalance_delay_ms)
         ids = [member_id for member_id, _ in joins]
-        generation = joins[0][1].reply.generation_id
-        leader = joins[0][1].reply.leader
+        joined = joins[0][1].reply
+        generation, leader = joined.generation_id, joined.leader
         for member_id in sorted(ids, key=lambda m: m != leader):
             plan = {m: m.encode() for m in ids} if member_id == leader else None
-            assert self.sync(member_id, generation, plan).error == 0
+            sync = self.sync(
+                member_id,
+                generation,
+                plan,
+                protocol_type=joined.protocol_type,
+                protocol_name=joined.protocol_name,
+            )
+            assert sync.error == 0
         return generation, ids
 
     def commit(
@@ -484,42 +453,3 @@ def given(reply: Any) -> dict[str, list[int]]:
         item.topic_id.decode().rstrip("."): item.partitions
         for item in reply.assignment.topic_partitions
     }
-
-
-def compact(batches: list[bytes]) -> list[bytes]:
-    plain: list[tuple[int, bool, Record]] = []
-    outcome: dict[int, bool] = {}
-    for position, batch in reversed(list(enumerate(batches))):
-        header = read_header(batch)
-        records = list(decode_records(batch, header))
-        if header.is_control:
-            outcome[header.producer_id] = control_type(records[0].key) is ControlType.COMMIT
-            plain.append((position, True, records[0]))
-            continue
-        open_or_committed = outcome.get(header.producer_id) if header.is_transactional else True
-        if open_or_committed is False:
-            continue
-        plain += [(position, open_or_committed is True, r) for r in reversed(records)]
-    kept: list[tuple[int, Record]] = []
-    seen: set[bytes | None] = set()
-    for position, settled, record in plain:
-        if read_header(batches[position]).is_control or not settled:
-            kept.append((position, record))
-        elif record.key not in seen:
-            seen.add(record.key)
-            kept.append((position, record))
-    result = []
-    for position, record in reversed(kept):
-        header = read_header(batches[position])
-        result.append(
-            bytes(
-                encode_batch(
-                    [record._replace(offset=-1)],
-                    producer_id=header.producer_id,
-                    producer_epoch=header.producer_epoch,
-                    transactional=header.is_transactional,
-                    control=header.is_control,
-                )
-            )
-        )
-    return result

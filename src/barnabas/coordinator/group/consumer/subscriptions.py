@@ -59,13 +59,15 @@ def regexes_are_due(state: GroupState, group: ConsumerGroup, now_ms: int) -> boo
         return False
     if not wanted <= group.regexes.keys():
         return True
-    last_ms = group.resolved_at_ms
-    if last_ms is None:
-        return True
+    last_ms, version = group.resolved_at_ms, group.resolved_version
+    if last_ms is None:  # not by this coordinator yet: what its predecessor wrote counts
+        resolved = [group.regexes[regex] for regex in wanted]
+        last_ms = max(each.timestamp for each in resolved)
+        version = max(each.version for each in resolved)
     if now_ms <= last_ms + REGEX_MIN_INTERVAL_MS:
         return False
     return (
-        group.resolved_version != state.topics.version
+        version != state.topics.version
         or now_ms > last_ms + state.config.consumer_regex_refresh_ms
     )
 

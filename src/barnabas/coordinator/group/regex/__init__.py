@@ -14,8 +14,8 @@ from barnabas.coordinator.group.regex.sets import InvalidPatternError
 
 __all__ = ["InvalidPatternError", "Pattern", "compile_pattern", "matching"]
 
-_WORK_PER_CHARACTER = 100
-_WORK_AT_LEAST = 200_000
+_WORK_PER_CHARACTER = 2
+_WORK_AT_LEAST = 300_000
 
 
 def compile_pattern(text: str) -> Pattern:
