@@ -87,19 +87,21 @@ class Node:
         config, node_id = self.config, self.config.node_id
         pool = FilePool()
         cluster_id = _cluster_id(config, pool)
-        self._workers = ThreadWorkers(self._loop.call_soon_threadsafe)
+        workers = ThreadWorkers(self._loop.call_soon_threadsafe)
+        # Of its own: a change of metadata must not wait until a large segment is flushed.
+        self._journal_worker = ThreadWorkers(self._loop.call_soon_threadsafe, threads=1)
         self.logs = LogManager(
             StorageSettings.of(config),
             node_id=node_id,
             cluster_id=cluster_id,
-            workers=self._workers,
+            workers=workers,
             pool=pool,
         )
         self._take_directories(pool, cluster_id)
         journal = EmbeddedJournal(
             DirectoryFiles(f"{config.metadata_log_dir}/{DIRECTORY}"),
             node_id=node_id,
-            worker=self._workers.submit,
+            worker=self._journal_worker.submit,
         )
         sessions = BrokerSessions(config.int("broker.session.timeout.ms"))
         self.controller = Controller(
@@ -268,6 +270,7 @@ class Node:
         self._turn.stop()
         await asyncio.sleep(0)  # one turn, in which the transports close their sockets
         self.controller.close()
+        self._journal_worker.close()
         self._cleaner.close()
         self.logs.close(broker_epoch=self.epoch)
         for directory in self._taken:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from barnabas.base.settings import BrokerConfig
 from barnabas.broker.node import Node
 from barnabas.controller.embedded_journal import EmbeddedJournal
 from barnabas.controller.journal_files import DirectoryFiles
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.storage.directory import DirectoryRefused
 from barnabas.storage.fs import FilePool
 
@@ -120,3 +122,25 @@ def test_a_fault_in_periodic_work_does_not_keep_the_rest_from_being_done(
 
     assert done == ["idle"]
     assert "planted" in caplog.text
+
+
+def test_metadata_changes_do_not_wait_for_slow_disk_work(tmp_path: Path) -> None:
+    gate = threading.Event()
+
+    async def scenario() -> None:
+        node = Node(config(tmp_path))
+        await node.start()
+        try:
+            for _ in range(8):  # more than there are threads for them
+                node.logs.workers.submit(lambda: gate.wait(60) and None, lambda error: None)
+            answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+            node.controller.submit(CreateTopicsRequest(topics=[topic]), answered.set_result)
+            response = await asyncio.wait_for(answered, 30)
+            assert response.topics[0].error_code == 0
+            assert not gate.is_set()
+        finally:
+            gate.set()
+            await node.stop()
+
+    asyncio.run(scenario())
