@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.brokers import Broker
@@ -31,11 +31,12 @@ class Outcome:
     status: int
     out: str
     err: str
-    log: str = ""
+    log: str = field(default="", compare=False)
+    """Also of other tools that the same JVM ran before."""
 
     def lines(self) -> list[str]:
         """All that was said, wherever, in alphabetical order."""
-        warned = re.findall(r"(?m)^LOG WARN \w+: (.*)$", self.log)
+        warned = re.findall(r"(?m)^LOG WARN OffsetsUtils: (.*)$", self.log)
         said = JAVA_NOISE.sub("", self.out + self.err).replace("warning: ", "")
         said = re.sub(r"org\.apache\.kafka\.common\.errors\.\w+: ", "", said)
         said = re.sub(r"(?m)^(WARN: .*? is missing\.).*$", r"\1", said)
