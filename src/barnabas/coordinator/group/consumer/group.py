@@ -188,9 +188,6 @@ class ConsumerGroup:
         error: type[ApiError] = IllegalGeneration if member.uses_classic else StaleMemberEpoch
         raise error(f"Epoch {epoch} is not the member's epoch {member.epoch}.")
 
-    def check_offset_delete(self) -> None:
-        """Any group may delete offsets of topics that it does not read."""
-
     def tombstones(self) -> list[CoordinatorRecord]:
         """The records that make the group be forgotten.  Members go before the group itself."""
         gone: list[CoordinatorRecord] = []
