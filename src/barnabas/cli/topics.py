@@ -153,9 +153,13 @@ def check(args: Parsed) -> str:
         raise UsageError(f"exactly one action is needed: {listed}")
     action = given[0]
     if args.has("delete-config"):
-        raise UsageError("--delete-config is no longer supported: use an admin client or Apache's kafka-configs")
+        raise UsageError(
+            "--delete-config is no longer supported: use an admin client or Apache's kafka-configs"
+        )
     if action == "alter" and args.has("config"):
-        raise UsageError("--config cannot be used with --alter: use an admin client or Apache's kafka-configs")
+        raise UsageError(
+            "--config cannot be used with --alter: use an admin client or Apache's kafka-configs"
+        )
     for option, actions in BELONGS_TO.items():
         if args.has(option) and action not in actions:
             raise UsageError(f"--{option} cannot be used with --{action}")

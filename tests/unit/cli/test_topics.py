@@ -42,7 +42,10 @@ def test_options_that_go_together(line: str, action: str) -> None:
         ("--create", "--topic is missing"),
         ("--delete", "--topic is missing"),
         ("--alter --topic t", "--partitions is missing"),
-        ("--alter --topic t --partitions 2 --config a=b", "--config .* --alter: use an admin client"),
+        (
+            "--alter --topic t --partitions 2 --config a=b",
+            "--config .* --alter: use an admin client",
+        ),
         ("--alter --topic t --delete-config a", "--delete-config is no longer supported"),
         ("--list --partitions 3", "--partitions cannot be used with --list"),
         ("--describe --replication-factor 3", "--replication-factor .* with --describe"),
