@@ -141,12 +141,9 @@ class _Join:
 
     def downgrade(self, draft: Draft, before: Member, out: Outcome, now_ms: int) -> Member:
         """The last member of the newer protocol is replaced by this one."""
-        told = self.told(before)
-        epoch = draft.group.epoch
-        take_in(self.state, draft, self.live, before=before, told=told, now_ms=now_ms)
-        bumped = draft.group.epoch != epoch
+        take_in(self.state, draft, self.live, before=before, told=self.told(before), now_ms=now_ms)
         member = draft.group.members[self.member_id]
-        if not bumped:
+        if draft.group.epoch == self.live.epoch:
             member = step(
                 self.state,
                 draft,
@@ -155,7 +152,15 @@ class _Join:
                 changed=False,
                 now_ms=now_ms,
             )
-        to_classic(self.state, draft.group, out, written=self.live, rebalance=bumped, now_ms=now_ms)
+        # The target becomes the assignment.  Unless everyone has it already, all must join.
+        to_classic(
+            self.state,
+            draft.group,
+            out,
+            written=self.live,
+            rebalance=draft.group.state != "Stable",
+            now_ms=now_ms,
+        )
         return member
 
     def find_member(self, draft: Draft) -> Member:

@@ -67,8 +67,7 @@ def regexes_are_due(state: GroupState, group: ConsumerGroup, now_ms: int) -> boo
     if now_ms <= last_ms + REGEX_MIN_INTERVAL_MS:
         return False
     return (
-        version != state.topics.version
-        or now_ms > last_ms + state.config.consumer_regex_refresh_ms
+        version != state.topics.version or now_ms > last_ms + state.config.consumer_regex_refresh_ms
     )
 
 
