@@ -28,6 +28,9 @@ logger = logging.getLogger("barnabas.requests")
 KEY_AND_VERSION = Struct(">hh")
 SIZE_AND_CORRELATION = Struct(">ii")
 INT32 = Struct(">i")
+DECODED_BYTES_MAX = 8 * 1024 * 1024
+"""What a request may have that is taken apart field by field, on the thread that serves everybody.
+Produce is not: its records stay as they are."""
 
 
 class Requests:
@@ -57,6 +60,8 @@ class Requests:
                 raise DecodeError(f"{entry.key.name} version {version} is not answered here")
             self._older_api_versions(connection, entry, frame)
             return
+        if len(frame) > DECODED_BYTES_MAX and key != ApiKey.PRODUCE:
+            raise DecodeError(f"{entry.key.name} of {len(frame)} bytes: too many to take apart")
         _, _, correlation_id, client_id, pos = read_request_header(frame)
         connection.client_id = client_id
         ctx = RequestContext(

@@ -139,10 +139,11 @@ def test_bytes_behind_a_request_are_passed_over(world: WiredBroker) -> None:
         (struct.pack(">hhih", ApiKey.FETCH, 3, 1, -1), "FETCH version 3"),
         (struct.pack(">hhih", ApiKey.FETCH, 99, 1, -1), "FETCH version 99"),
         (struct.pack(">hhih", ApiKey.METADATA, -1, 1, -1), "METADATA version -1"),
+        (struct.pack(">hhih", ApiKey.METADATA, 1, 1, -1) + bytes(8 << 20), "too many"),
         (struct.pack(">hhih", ApiKey.METADATA, 1, 1, 400), ""),
         (struct.pack(">hhih", ApiKey.METADATA, 1, 1, -1) + b"\xff", ""),
     ],
-    ids=["no such api", "not answered", "too old", "too new", "negative", "header", "body"],
+    ids=["no such api", "not answered", "too old", "too new", "negative", "huge", "header", "body"],
 )
 def test_what_makes_no_sense_closes_its_connection_with_one_line(
     world: WiredBroker, caplog: pytest.LogCaptureFixture, data: bytes, why: str
