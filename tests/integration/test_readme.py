@@ -36,7 +36,7 @@ COMMANDS = re.compile(
     r"\s*(barnabas|cat|echo|export|kafka-[a-z-]+|kcat|ls|make|od|printf|python|pip)\b"
 )
 SAYS = {
-    "README.md": ("Created topic greetings.", "guten Tag", "100000 records came back"),
+    "README.md": ("Created topic greetings.", "witaj", "100000 records came back"),
     "docs/start/README.md": ("hello\n", "PartitionCount: 6", "two coffees", "from kcat"),
     "docs/compatibility.md": ("1 brokers",),
     "docs/concepts/storage.md": ("Created topic ledger.",),
