@@ -147,6 +147,6 @@ class ClassicGroupMachine(RuleBasedStateMachine):
 
 
 ClassicGroupMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None
+    max_examples=80, stateful_step_count=40, deadline=None
 )
 TestClassicGroups = ClassicGroupMachine.TestCase

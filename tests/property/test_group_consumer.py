@@ -201,7 +201,7 @@ class PatientConsumerGroupMachine(ConsumerGroupMachine):
     interval_ms = 2_000
 
 
-_SETTINGS = settings(max_examples=60, stateful_step_count=40, deadline=None)
+_SETTINGS = settings(max_examples=80, stateful_step_count=40, deadline=None)
 ConsumerGroupMachine.TestCase.settings = _SETTINGS
 PatientConsumerGroupMachine.TestCase.settings = _SETTINGS
 TestConsumerGroups = ConsumerGroupMachine.TestCase

@@ -146,6 +146,6 @@ class MixedGroupMachine(RuleBasedStateMachine):
 
 
 MixedGroupMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None
+    max_examples=80, stateful_step_count=40, deadline=None
 )
 TestMixedGroups = MixedGroupMachine.TestCase

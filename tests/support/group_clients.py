@@ -30,7 +30,8 @@ class ClassicClient:
         self.gone = False
         """Fenced by another of its instance id, or left: it does nothing any more."""
         self.generations: list[int] = []
-        """All that it was told, in order, under its present id."""
+        """All for which it got an assignment, in order, under its present id.  A generation that
+        was only joined is not written yet, and may come again after a failure."""
 
     def step(self) -> None:
         """Do the next thing, unless it waits for an answer."""
@@ -62,7 +63,6 @@ class ClassicClient:
             case E.NONE:
                 self.member_id = reply.member_id
                 self.generation = reply.generation_id
-                self.generations.append(self.generation)
                 plan = self._plan(reply) if reply.leader == self.member_id else {}
                 if reply.skip_assignment:
                     plan = {}
@@ -96,6 +96,7 @@ class ClassicClient:
         match reply.error_code:
             case E.NONE:
                 partitions, _ = decode_assignment(reply.assignment, self.machine.topics)
+                self.generations.append(self.generation)
                 self.owned = {
                     topic.decode().rstrip("."): sorted(indexes)
                     for topic, indexes in partitions.items()

@@ -13,7 +13,14 @@ from barnabas.coordinator.group.consumer.group import ConsumerGroup, Draft
 from barnabas.coordinator.group.consumer.member import MemberState
 from barnabas.coordinator.group.consumer.target import assign
 from barnabas.coordinator.group.outcome import Outcome
-from barnabas.coordinator.group.state import CONVERTED, EXPIRE, REVOKE, GroupState
+from barnabas.coordinator.group.state import (
+    CONVERTED,
+    EXPIRE,
+    REBALANCE,
+    REVOKE,
+    UNTOLD,
+    GroupState,
+)
 from barnabas.coordinator.runtime_types import CoordinatorRecord, Decision, Producer, Ticket
 from barnabas.protocol.messages import group_records as gr
 
@@ -92,7 +99,7 @@ class GroupShard:
         for group_id, group in state.groups.items():
             if isinstance(group, ClassicGroup):
                 too_big = len(group.members) > state.config.max_size
-                state.timers.set((CONVERTED, group_id, "rebalance" if too_big else ""), now_ms)
+                state.timers.set((CONVERTED, group_id, REBALANCE if too_big else ""), now_ms)
                 continue
             session_ms = state.settings_of(group_id).session_timeout_ms
             for member in group.members.values():
@@ -139,6 +146,8 @@ class GroupShard:
                 rebalance.sync_over(state, group, out, now_ms)
             case "converted":
                 rebalance.start_sessions(state, group, now_ms)
+                if member_id == UNTOLD:
+                    group.generation -= 1
                 if member_id and group.can_rebalance:
                     rebalance.prepare(state, group, out, now_ms)
         return out.decision()

@@ -84,6 +84,16 @@ def test_a_classic_member_gives_up_its_share_by_joining_again() -> None:
     assert given(machine.consume("new", 2)) == {"t": sorted({0, 1, 2, 3} - kept)}
 
 
+def test_a_static_member_that_takes_over_a_group_without_an_assignment_gets_one() -> None:
+    machine = GroupMachine([topic("t", 4)])
+    waiting = machine.join(instance="i", protocols=READS_T)
+
+    joined = machine.consume("new", names=["t"], instance="i")
+
+    assert waiting.error == E.REBALANCE_IN_PROGRESS
+    assert given(joined) == {"t": [0, 1, 2, 3]}
+
+
 def test_members_that_wait_in_a_rebalance_are_sent_back() -> None:
     machine = GroupMachine([topic("t", 4)])
     classic_group(machine)
@@ -252,6 +262,17 @@ def test_when_the_last_modern_member_goes_the_group_is_classic_again() -> None:
     assert (joined.generation_id, joined.leader) == (generation + 1, old)
 
 
+def test_a_rebalance_that_a_failure_interrupts_after_a_downgrade_is_not_forgotten() -> None:
+    machine, old, generation = mixed()
+    machine.consume("new", -1)
+
+    machine.restart()
+
+    assert machine.heartbeat(old, generation) == E.ILLEGAL_GENERATION
+    joined = machine.join(old, protocols=READS_T).reply
+    assert (joined.generation_id, joined.leader) == (generation + 2, old)
+
+
 def test_a_downgrade_that_is_not_allowed_leaves_a_consumer_group() -> None:
     machine, old, _ = mixed()
     machine.shard.state.config = GroupConfig(consumer_migration_policy=MigrationPolicy.UPGRADE)
@@ -286,6 +307,26 @@ def test_a_static_member_that_reads_something_else_makes_the_classic_group_rebal
     assert machine.describe().group_state == "PreparingRebalance"
     again = machine.join(joined.member_id, instance="i", protocols=[("range", subscription("u"))])
     assert again.error == E.NONE
+
+
+def test_a_group_that_goes_back_while_partitions_change_hands_rebalances() -> None:
+    """Its target is not yet what members have: nobody would fetch the rest of it."""
+    machine = GroupMachine([topic("t", 4)])
+    old = ClassicClient(machine, ["t"])
+    clients: list[Client] = [old]
+    settled(clients, machine, 3)
+    new = ModernClient(machine, "new", names=["t"], instance="i")
+    new.step()
+    old.step()
+    assert machine.describe_consumer().group_state == "Reconciling"
+    new.leave(for_now=True)
+
+    clients.append(ClassicClient(machine, ["t"], "i"))
+    clients[1].step()
+    assert machine.describe().group_state == "PreparingRebalance"
+
+    settled(clients, machine, 8)
+    assert_all_assigned(clients, machine)
 
 
 def test_an_empty_consumer_group_gives_way_to_a_classic_one() -> None:

@@ -22,7 +22,7 @@ from barnabas.coordinator.group.embedded import (
     encode_assignment,
     read_version,
 )
-from barnabas.coordinator.group.state import CONVERTED, INITIAL, JOIN, SYNC
+from barnabas.coordinator.group.state import CONVERTED, INITIAL, JOIN, SYNC, UNTOLD
 from barnabas.protocol.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -146,13 +146,17 @@ def to_classic(
     If `group` is a draft of which nothing is written, `written` is what it was made from.  The
     classic group comes to be in replay; what it has to do then is left to a timer that is due at
     once.
+
+    With `rebalance` members must join: the target, which becomes their assignment, is not for them
+    as they are now.  Should that be forgotten in a failure, nobody may go on with it, so it is
+    written as a generation that nobody has been told of.
     """
     written = written or group
     members = [m for m in group.members.values() if m.member_id not in leaving]
     classic = ClassicGroup(group.group_id)
     classic.state = State.STABLE
     classic.state_timestamp = now_ms
-    classic.generation = group.epoch
+    classic.generation = group.epoch + 1 if rebalance else group.epoch
     assignments = {}
     for member in members:
         info = member.classic
@@ -177,4 +181,4 @@ def to_classic(
     out.records.append(records.group_metadata(group.group_id, classic.to_value(assignments)))
     for member in written.members.values():
         state.cancel_member(group.group_id, member.member_id)
-    state.timers.set((CONVERTED, group.group_id, "rebalance" if rebalance else ""), now_ms)
+    state.timers.set((CONVERTED, group.group_id, UNTOLD if rebalance else ""), now_ms)

@@ -158,6 +158,8 @@ class _Beat:
             told=self.told(before),
             owned=self.owned(),
             now_ms=now_ms,
+            # What a classic group leaves behind may be no assignment at all: make one.
+            bump=self.ended is not None,
         )
         settings = state.settings_of(request.group_id)
         state.touch(request.group_id, member_id, settings.session_timeout_ms, now_ms)

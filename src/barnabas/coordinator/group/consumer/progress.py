@@ -31,16 +31,15 @@ def settle(
     told: Member,
     owned: Partitions | None,
     now_ms: int,
-    assigns: bool = True,
+    bump: bool = False,
 ) -> Member:
     """Take in what a member tells of itself, and move it one step towards its target.
 
-    `live` is the group itself, for its soft state; None if it is only being made.  Without
-    `assigns` the target is left as it is.
+    `live` is the group itself, for its soft state; None if it is only being made.  `bump` starts a
+    new epoch in any case.
     """
-    changed = take_in(state, draft, live, before=before, told=told, now_ms=now_ms)
-    if assigns:
-        assign_when_due(state, draft, live, now_ms)
+    changed = take_in(state, draft, live, before=before, told=told, now_ms=now_ms, bump=bump)
+    assign_when_due(state, draft, live, now_ms)
     return step(state, draft, told.member_id, owned=owned, changed=changed, now_ms=now_ms)
 
 
@@ -52,6 +51,7 @@ def take_in(
     before: Member,
     told: Member,
     now_ms: int,
+    bump: bool = False,
 ) -> bool:
     """Note the member and start a new epoch if need be.  True: its subscription changed."""
     group = draft.group
@@ -59,7 +59,7 @@ def take_in(
     if is_new or told != group.members[told.member_id]:
         draft.put_member(told)
     changed = told.names != before.names
-    bump = group.epoch == 0 or changed
+    bump = bump or group.epoch == 0 or changed
     if told.regex != before.regex:
         changed = True
         if before.regex:
