@@ -5,7 +5,7 @@ the other.
 from __future__ import annotations
 
 import pytest
-from group_machine import GROUP, GroupMachine
+from group_machine import GROUP, GroupMachine, subscription
 
 from barnabas.base.errors import ErrorCode as E
 
@@ -111,6 +111,22 @@ def test_a_return_that_changes_the_protocol_is_a_rebalance() -> None:
     assert returned.waits
     machine.join(lead, instance="1", protocols=both, protocol_type="x")
     assert returned.reply.protocol_name == "b"
+
+
+def test_a_return_with_other_topics_is_a_rebalance() -> None:
+    """Whoever leads would not learn of them otherwise."""
+    machine = GroupMachine()
+    reads = {name: [("range", subscription("t"))] for name in ("lead", "other")}
+    joins = [machine.join(instance=name, protocols=reads[name]) for name in reads]
+    machine.advance(1_000)
+    lead = joins[0].reply.member_id
+    machine.sync(lead, 1, {}, instance="lead")
+    more = [("range", subscription("t", "u"))]
+
+    returned = machine.join(instance="other", protocols=more)
+
+    assert returned.waits
+    assert machine.heartbeat(lead, 1, instance="lead") == E.REBALANCE_IN_PROGRESS
 
 
 @pytest.mark.parametrize(

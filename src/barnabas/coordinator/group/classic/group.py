@@ -312,12 +312,22 @@ class ClassicGroup:
         if not self.is_consumer:
             return None
         topics: set[str] = set()
+        for member in self.members.values():
+            reads = self.topics_of(member)
+            if reads is None:
+                return None
+            topics |= reads
+        return frozenset(topics)
+
+    def topics_of(self, member: ClassicMember) -> frozenset[str] | None:
+        """The topics that a member reads; None: cannot be known."""
+        if not self.is_consumer:
+            return None
         try:
-            for member in self.members.values():
-                topics.update(decode_subscription(member.metadata(self.protocol or "")).topics)
+            subscription = decode_subscription(member.metadata(self.protocol or ""))
         except DecodeError:
             return None
-        return frozenset(topics)
+        return frozenset(subscription.topics)
 
     def _count(self, member: ClassicMember, change: int) -> None:
         for name in {name for name, _ in member.protocols}:

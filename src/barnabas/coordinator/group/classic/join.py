@@ -116,22 +116,21 @@ class _Join:
         self.out.answer(group.take_join(before), failed_join(old_id, fenced))
         sync, before.sync_ticket = before.sync_ticket, None
         self.out.answer(sync, SyncGroupResponse(error_code=int(fenced)))
+        reads = group.topics_of(before)
         member = group.rename_static(instance_id, new_id)
         member.client_id, member.client_host = self.call.client_id, self.call.client_host
         state.timers.cancel((SESSION, group.group_id, old_id))
         self.update(member)
         state.touch(group.group_id, new_id, member.session_timeout_ms, now_ms)
         if group.state is State.STABLE:
-            if group.select_protocol() == group.protocol:
+            same = group.select_protocol() == group.protocol and group.topics_of(member) == reads
+            if same:
                 return self._returned(member, old_leader or "")
-            group.park_join(member, self.ticket)
-            prepare(state, group, self.out, now_ms)
-        elif group.state is State.COMPLETING:
-            # The leader may already assign to the old id: all must join again.
-            group.park_join(member, self.ticket)
+        group.park_join(member, self.ticket)
+        if group.can_rebalance:
+            # The assignment no longer fits, or the leader may be making one for the old id.
             prepare(state, group, self.out, now_ms)
         else:
-            group.park_join(member, self.ticket)
             complete_if_all_joined(state, group, self.out, now_ms)
         return self.parked()
 
