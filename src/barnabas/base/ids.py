@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import binascii
 import os
+from collections.abc import Callable
 
 NO_ID = bytes(16)
 """The id that stands for none."""
+
+source: Callable[[int], bytes] = os.urandom
+"""Where chance comes from.  Only a simulation sets another: its ids must follow from its seed."""
 
 _TO_URL_SAFE = str.maketrans("+/", "-_")
 _FROM_URL_SAFE = str.maketrans("-_", "+/")
 
 
 def random_id() -> bytes:
-    """A new id.
+    """A new id, drawn from `source`.
 
     It is none of the lowest hundred, which have special meanings (no id, the metadata topic, lost
     directories): the bits of a UUID's version see to that.  Its text never starts with a dash, so
     that it can be given to a command as an argument.
     """
     while True:
-        drawn = bytearray(os.urandom(16))
+        drawn = bytearray(source(16))
         drawn[6] = drawn[6] & 0x0F | 0x40  # A UUID of version 4,
         drawn[8] = drawn[8] & 0x3F | 0x80  # of the usual variant.
         candidate = bytes(drawn)

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from uuid import UUID
 
+from barnabas.base.ids import random_id
 from barnabas.broker.coordination import Coordination, TopicSettings
 from barnabas.coordinator.group.topics import TopicInfo
 
@@ -81,7 +82,7 @@ class Groups(Coordination):
             topics=self._topics,
             appender=self,
             reload=self.reload,
-            new_id=lambda: str(uuid4()),
+            new_id=lambda: str(UUID(bytes=random_id())),
             commit_timeout_ms=config.int("offsets.commit.timeout.ms"),
             codec=Codec(config.int("offsets.topic.compression.codec")),
         )

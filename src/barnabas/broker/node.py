@@ -8,46 +8,41 @@ where that is needed, registers with the controller and only then accepts connec
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.base.clock import SYSTEM_CLOCK
 from barnabas.base.errors import ApiError
 from barnabas.base.settings import resolve_topic
-from barnabas.broker.binding import bind_listeners
 from barnabas.broker.dispatch import load_handlers
 from barnabas.broker.groups import Groups
 from barnabas.broker.handlers.producer_ids import ProducerIds
+from barnabas.broker.machine import Machine
 from barnabas.broker.net.requests import Requests
 from barnabas.broker.net.server import Server
 from barnabas.broker.net.turn import Turn
 from barnabas.broker.registration import heartbeat, register
 from barnabas.broker.state import Broker
 from barnabas.broker.transactions import Transactions
+from barnabas.client.node_connection import NodeConnections
 from barnabas.controller.bootstrap import new_cluster_id, read_bootstrap
 from barnabas.controller.controller import Controller
 from barnabas.controller.decider.decision import Environment
 from barnabas.controller.decider.features import SUPPORTED
 from barnabas.controller.embedded_journal import DIRECTORY, EmbeddedJournal
 from barnabas.controller.image import ClusterImage, ImageChanges, ResourceType
-from barnabas.controller.journal_files import DirectoryFiles
 from barnabas.controller.sessions import BrokerSessions
 from barnabas.replication.fetch_session import FetchSessions
 from barnabas.replication.replicas import ReplicaManager
 from barnabas.storage.cleaner import Cleaner, CleanerSettings
 from barnabas.storage.config import LogConfig
 from barnabas.storage.directory import LogDirectory, read_meta
-from barnabas.storage.fs import FilePool
 from barnabas.storage.manager import LogManager, StorageSettings
-from barnabas.storage.workers import ThreadWorkers
 
 if TYPE_CHECKING:
-    from barnabas.base.clock import Clock
     from barnabas.base.settings import BrokerConfig
     from barnabas.broker.binding import Binding
+    from barnabas.storage.fs import FilePool
     from barnabas.storage.log import Log
 
 logger = logging.getLogger("barnabas.node")
@@ -58,12 +53,13 @@ TICK_S = 1.0
 class Node:
     """A broker with its own controller.  `start`, then `stop`, on one event loop."""
 
-    def __init__(self, config: BrokerConfig, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, config: BrokerConfig, machine: Machine | None = None) -> None:
         self.config = config
-        self.clock = clock
+        self.machine = machine or Machine()
+        self.clock = self.machine.clock
         self.broker: Broker
         self._loop = asyncio.get_running_loop()
-        self._began = time.monotonic()
+        self._began = self.clock.monotonic()
         self._ticker: asyncio.TimerHandle | None = None
         self._bindings: list[Binding] = []
         self._taken: list[LogDirectory] = []
@@ -73,7 +69,7 @@ class Node:
     # -- starting
 
     async def start(self) -> None:
-        self._bindings = bind_listeners(self.config)
+        self._bindings = self.machine.bind(self.config)
         try:
             await self._start()
         except BaseException:
@@ -85,11 +81,11 @@ class Node:
 
     async def _start(self) -> None:
         config, node_id = self.config, self.config.node_id
-        pool = FilePool()
+        machine, pool = self.machine, self.machine.file_pool()
         cluster_id = _cluster_id(config, pool)
-        workers = ThreadWorkers(self._loop.call_soon_threadsafe)
+        workers = machine.workers(self._loop)
         # Of its own: a change of metadata must not wait until a large segment is flushed.
-        self._journal_worker = ThreadWorkers(self._loop.call_soon_threadsafe, threads=1)
+        self._journal_worker = machine.workers(self._loop, threads=1)
         self.logs = LogManager(
             StorageSettings.of(config),
             node_id=node_id,
@@ -99,7 +95,7 @@ class Node:
         )
         self._take_directories(pool, cluster_id)
         journal = EmbeddedJournal(
-            DirectoryFiles(f"{config.metadata_log_dir}/{DIRECTORY}"),
+            machine.journal_files(f"{config.metadata_log_dir}/{DIRECTORY}"),
             node_id=node_id,
             worker=self._journal_worker.submit,
         )
@@ -107,11 +103,13 @@ class Node:
         self.controller = Controller(
             journal=journal,
             image=ClusterImage(cluster_id),
-            env=Environment(config=config, sessions=sessions),
+            env=Environment(config=config, sessions=sessions, random=machine.random),
             now_ms=self.clock.now_ms,
         )
         self.controller.load(
-            read_bootstrap(DirectoryFiles(config.metadata_log_dir)) if journal.is_empty else ()
+            read_bootstrap(machine.journal_files(config.metadata_log_dir))
+            if journal.is_empty
+            else ()
         )
         config = self.config = self._effective_config()
         self.logs.settings = StorageSettings.of(config)
@@ -126,7 +124,7 @@ class Node:
         self.logs.on_directory_failed = lambda _: self._directory_failed()
         self._cleaner = Cleaner(
             pool,
-            ThreadWorkers(self._loop.call_soon_threadsafe, threads=1),
+            machine.workers(self._loop, threads=1),
             settings=CleanerSettings.of(config),
             clock=self.clock,
             on_failure=lambda log, failure: self.logs.fail_directory(
@@ -142,15 +140,13 @@ class Node:
         for binding in self._bindings:
             await self._server.listen(binding.sock, binding.listener)
         self._tick()
-        gc.freeze()  # what is there now stays: the collector need not look at it again
-        gc.enable()
         logger.info(
             "started: broker %d, %s, data in %s, %d partitions, %.2f s",
             node_id,
             ", ".join(str(binding.listener) for binding in self._bindings),
             ", ".join(config.log_dirs),
             len(self.broker.replicas.all()),
-            time.monotonic() - self._began,
+            self.clock.monotonic() - self._began,
         )
 
     def _take_directories(self, pool: FilePool, cluster_id: str) -> None:
@@ -175,10 +171,16 @@ class Node:
             controller=self.controller,
             replicas=replicas,
             logs=self.logs,
-            sessions=FetchSessions(slots=config.int("max.incremental.fetch.session.cache.slots")),
+            sessions=FetchSessions(
+                slots=config.int("max.incremental.fetch.session.cache.slots"),
+                rng=self.machine.random,
+            ),
             producer_ids=ProducerIds(),
             clock=self.clock,
             listeners=[binding.listener for binding in self._bindings],
+        )
+        self.broker.connections = NodeConnections(
+            self._loop, client_id=f"broker-{config.node_id}", address_of=self.broker.address_of
         )
         self._turn = Turn(self._loop, replicas)
         self._server = Server(self._turn, Requests(self.broker, load_handlers()), config)
@@ -265,6 +267,7 @@ class Node:
             await self._leave()
         self.broker.transactions.stop()
         self.broker.groups.stop()
+        self.broker.connections.close()
         self._turn.write()
         self._server.close_all()
         self._turn.stop()

@@ -21,7 +21,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 def run(config: BrokerConfig, *, log_level: str = "info") -> int:
     """Start a broker and serve until SIGTERM or Ctrl-C; the exit status."""
-    gc.disable()  # modules, declarations and logs are made to stay; `Node.start` switches it on
+    gc.disable()  # modules, declarations and logs are made to stay; switched on once they are there
     from barnabas.base.errors import ApiError
     from barnabas.broker.binding import CannotListen
     from barnabas.storage.directory import DirectoryRefused
@@ -62,6 +62,8 @@ async def _serve(config: BrokerConfig) -> int:
         loop.add_signal_handler(number, stop.set)
     node = Node(config)
     await node.start()
+    gc.freeze()  # what is there now stays: the collector need not look at it again
+    gc.enable()
     waiting = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(node.failed.wait())]
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     for task in waiting:

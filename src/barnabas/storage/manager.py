@@ -6,10 +6,9 @@ import logging
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from barnabas.base.errors import StorageFailed
-from barnabas.base.ids import NO_ID
+from barnabas.base.ids import NO_ID, random_id
 from barnabas.storage import checkpoint
 from barnabas.storage.directory import DirectoryRefused, LogDirectory
 from barnabas.storage.flushing import flush_all
@@ -287,7 +286,7 @@ class LogManager:
 
     def _rename(self, log: Log, suffix: str) -> str:
         directory = self.directory_of(log)
-        ending = f"-{log.partition}.{uuid4().hex}{suffix}"
+        ending = f"-{log.partition}.{random_id().hex()}{suffix}"
         name = log.topic[: _LONGEST_NAME - len(ending)] + ending
         path = f"{directory.path}/{name}"
         self.pool.rename(log.directory, path)

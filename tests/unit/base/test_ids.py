@@ -72,7 +72,7 @@ def test_an_id_whose_text_starts_with_a_dash_is_drawn_again(
 ) -> None:
     dash, good = bytes([0xF8]) + bytes(15), bytes([1]) + bytes(15)
     draws = iter([dash, good])
-    monkeypatch.setattr(ids.os, "urandom", lambda _size: next(draws))
+    monkeypatch.setattr(ids, "source", lambda _size: next(draws))
 
     assert id_text(dash).startswith("-")
     assert random_id()[0] == 1
@@ -82,6 +82,6 @@ def test_an_id_whose_text_starts_with_a_dash_is_drawn_again(
 def test_even_the_lowest_random_id_is_above_the_reserved_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ids.os, "urandom", bytes)
+    monkeypatch.setattr(ids, "source", bytes)
 
     assert int.from_bytes(random_id()) >= 100

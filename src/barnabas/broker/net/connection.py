@@ -72,6 +72,8 @@ class Connection(asyncio.BufferedProtocol):
         self._blocked = False
         self._reading = True
         self._writable = True
+        self._direct = False
+        self._sock: socket.socket | None = None
 
     # -- asyncio's side
 
@@ -81,20 +83,29 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         # A socket for both families tells of an IPv4 client in this form.
         self.peer_host = peer[0].removeprefix("::ffff:") if isinstance(peer, tuple) else "local"
-        self._fd = sock.fileno()
-        # A second handle on the transport's descriptor, for send with flags; detached at the end.
-        self._sock = socket.socket(fileno=self._fd)
-        self._sock.setblocking(False)
-        if self._sock.family in {socket.AF_INET, socket.AF_INET6}:
-            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if sock is not None:
+            self._take_socket(sock.fileno())
         self._transport.set_write_buffer_limits(high=0)
         self.last_active = self.turn.now
         if not self.server.admit(self):
             self.close()
 
+    def _take_socket(self, fd: int) -> None:
+        """A second handle on the transport's descriptor, for send with flags; detached at the end.
+
+        A transport without a socket (TLS in memory, the simulator's) gets copies instead.
+        """
+        self._fd = fd
+        self._sock = sock = socket.socket(fileno=fd)
+        sock.setblocking(False)
+        if sock.family in {socket.AF_INET, socket.AF_INET6}:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._direct = self.listener.uses_sendfile
+
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
-        self._sock.detach()
+        if self._sock is not None:
+            self._sock.detach()
         self._frame = self._backlog = None
         for part in self.out:
             if type(part) is Slot:
@@ -245,8 +256,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         out = self.out
         try:
-            direct = self.listener.uses_sendfile
-            done = self._send_direct(out) if direct else self._send_copied(out)
+            done = self._send_direct(out) if self._direct else self._send_copied(out)
         except OSError as error:
             logger.debug("closing %s: %s", self, error)
             self.close(now=True)
@@ -298,6 +308,7 @@ class Connection(asyncio.BufferedProtocol):
         return done
 
     def _send_bytes(self, data: bytes, *, more: bool) -> None:
+        assert self._sock is not None
         try:
             sent = self._sock.send(data, socket.MSG_MORE if more else 0)
         except BlockingIOError:
@@ -317,7 +328,7 @@ class Connection(asyncio.BufferedProtocol):
         return part.narrow(sent, len(part) - sent)
 
     def _send_copied(self, out: list[Any]) -> int:
-        """Through the transport, for encrypted listeners."""
+        """Through the transport, for encrypted listeners and transports without a socket."""
         done = 0
         while done < len(out) and self._writable:
             part = out[done]
