@@ -14,6 +14,8 @@ from barnabas.base.settings import ConfigError
 from barnabas.broker.listeners import BoundListener
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from barnabas.base.settings import BrokerConfig, Listener
 
 SERVED = frozenset({"PLAINTEXT"})
@@ -31,8 +33,11 @@ class Binding:
     listener: BoundListener
 
 
-def bind_listeners(config: BrokerConfig) -> list[Binding]:
-    """Bind every client-facing listener, or none."""
+def bind_listeners(
+    config: BrokerConfig, *, bind: Callable[[Listener], socket.socket] | None = None
+) -> list[Binding]:
+    """Bind every client-facing listener, or none.  `bind` makes the sockets; without it, the OS."""
+    bind = bind or _bind
     resolved = config.listeners()
     if config.str("authorizer.class.name"):
         raise ConfigError(
@@ -49,7 +54,7 @@ def bind_listeners(config: BrokerConfig) -> list[Binding]:
                     f"Invalid listeners: {listener} is {protocol}; "
                     f"this version serves {', '.join(sorted(SERVED))}."
                 )
-            sock = _bind(listener)
+            sock = bind(listener)
             bound.append(Binding(sock, _told(sock, listener, protocol, advertised)))
     except BaseException:
         for binding in bound:
