@@ -1,11 +1,15 @@
-"""From a decoded frame to a handler and back: one table of handlers, also for ApiVersions.
+"""From a decoded frame to a handler and back: a table of handlers, also for ApiVersions.
 
 A handler is a plain function in `broker/handlers/kNN_name.py`, registered with its version range:
 
     @handles(ApiKey.METADATA, versions=(0, 13))
     def metadata(broker, ctx, request): ...
 
-It returns the response, or a `Later` when the answer depends on something still to happen.
+There is a table for each kind of listener.  Clients and other brokers come to those of a broker;
+those of a controller are answered from `broker/controller_handlers`, whose handlers say
+`on=CONTROLLER` and get the `ControllerPart` in place of the broker.
+
+A handler returns the response, or a `Later` when the answer depends on something still to happen.
 """
 
 from __future__ import annotations
@@ -16,11 +20,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from barnabas.protocol.apis import ApiKey
+from barnabas.protocol.apis import BROKER, ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.listeners import BoundListener
-    from barnabas.broker.state import Broker
     from barnabas.protocol.message import Message
 
 
@@ -82,13 +85,13 @@ def attempts(later: Later, attempt: Callable[[bool], bool]) -> Callable[[bool], 
     return guarded
 
 
-Handler = Callable[["Broker", RequestContext, Any], "Message | Later | None"]
-"""None: the client wants no answer (Produce with acks=0)."""
+Handler = Callable[[Any, RequestContext, Any], "Message | Later | None"]
+"""Gets the `Broker` or the `ControllerPart`.  None: the client wants no answer (acks=0)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One API that this broker answers."""
+    """One API that is answered on one kind of listener."""
 
     key: ApiKey
     version_min: int
@@ -96,24 +99,47 @@ class Entry:
     handler: Handler
 
 
-HANDLERS: dict[int, Entry] = {}
+Table = dict[int, Entry]
+
+HANDLERS: Table = {}
+"""Of a broker's listeners."""
+CONTROLLER_HANDLERS: Table = {}
+"""Of a controller's listeners."""
+
+_TABLES = {"broker": HANDLERS, "controller": CONTROLLER_HANDLERS}
 
 
-def handles(key: ApiKey, *, versions: tuple[int, int]) -> Callable[[Handler], Handler]:
-    """Register the decorated function as the handler of `key` for these versions, both included."""
+def handles(
+    key: ApiKey, *, versions: tuple[int, int], on: frozenset[str] = BROKER
+) -> Callable[[Handler], Handler]:
+    """Register the decorated function as the handler of `key` for these versions, both included.
+
+    `on`: BROKER, CONTROLLER or BOTH of `protocol.apis`.
+    """
 
     def register(handler: Handler) -> Handler:
-        assert key not in HANDLERS, f"{key.name} has two handlers"
-        HANDLERS[key] = Entry(key, versions[0], versions[1], handler)
+        for kind in on:
+            assert key not in _TABLES[kind], f"{key.name} has two handlers"
+            _TABLES[kind][key] = Entry(key, versions[0], versions[1], handler)
         return handler
 
     return register
 
 
-def load_handlers() -> dict[int, Entry]:
-    """Import every handler module, so that the table is complete."""
-    package = importlib.import_module("barnabas.broker.handlers")
+def load_handlers() -> Table:
+    """Import every handler module of a broker, so that its table is complete."""
+    _import_all("barnabas.broker.handlers")
+    return HANDLERS
+
+
+def load_controller_handlers() -> Table:
+    """The same for a controller: a broker that has none beside it need not know how."""
+    _import_all("barnabas.broker.controller_handlers")
+    return CONTROLLER_HANDLERS
+
+
+def _import_all(name: str) -> None:
+    package = importlib.import_module(name)
     for module in pkgutil.iter_modules(package.__path__):
         if module.name.startswith("k"):
-            importlib.import_module(f"{package.__name__}.{module.name}")
-    return HANDLERS
+            importlib.import_module(f"{name}.{module.name}")

@@ -178,6 +178,7 @@ class Node:
             producer_ids=ProducerIds(),
             clock=self.clock,
             listeners=[binding.listener for binding in self._bindings],
+            inter_broker_listener=config.listeners().inter_broker,
         )
         self.broker.connections = NodeConnections(
             self._loop, client_id=f"broker-{config.node_id}", address_of=self.broker.address_of

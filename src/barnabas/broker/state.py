@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from barnabas.broker.handlers.producer_ids import ProducerIds
     from barnabas.broker.listeners import BoundListener
     from barnabas.broker.transactions import Transactions
+    from barnabas.client.node_connection import NodeConnections
     from barnabas.controller.image import ClusterImage
     from barnabas.protocol.message import Message
     from barnabas.replication.fetch_session import FetchSessions
@@ -46,10 +47,20 @@ class Broker:
     producer_ids: ProducerIds
     clock: Clock
     listeners: list[BoundListener] = field(default_factory=list)
+    inter_broker_listener: str = "PLAINTEXT"
+    """The name of the listener over which brokers talk to each other."""
+    connections: NodeConnections = field(init=False)
+    """To other brokers by id, over the listener for brokers.  It needs the image to find them."""
     groups: Groups = field(init=False)
     """The group coordinator; it needs the rest of the broker, so it is made last."""
     transactions: Transactions = field(init=False)
     """The transaction coordinator, which also needs the groups."""
+
+    def address_of(self, node_id: int) -> tuple[str, int] | None:
+        """Where that broker is reached by brokers; None if it is not registered, or not there."""
+        other = self.image.brokers.get(node_id)
+        endpoint = other.endpoint(self.inter_broker_listener) if other else None
+        return None if endpoint is None else (endpoint.host, endpoint.port)
 
     @property
     def fetch_bytes_max(self) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.dispatch import HANDLERS, Later, handles, load_handlers
-from barnabas.protocol.apis import ApiKey
+from barnabas.broker import dispatch
+from barnabas.broker.dispatch import HANDLERS, Later, Table, handles, load_handlers
+from barnabas.protocol.apis import BOTH, BROKER, CONTROLLER, ApiKey
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages.metadata import MetadataResponse
 
@@ -30,6 +31,19 @@ def test_a_key_has_one_handler() -> None:
     load_handlers()
     with pytest.raises(AssertionError, match="METADATA has two handlers"):
         handles(ApiKey.METADATA, versions=(0, 1))(lambda broker, ctx, request: None)
+
+
+def test_a_handler_is_only_in_the_tables_of_the_listeners_it_is_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tables: dict[str, Table] = {"broker": {}, "controller": {}}
+    monkeypatch.setattr(dispatch, "_TABLES", tables)
+
+    for key, on in ((0, BROKER), (62, CONTROLLER), (18, BOTH)):
+        handles(ApiKey(key), versions=(0, 1), on=on)(lambda state, ctx, request: None)
+
+    assert set(tables["broker"]) == {0, 18}
+    assert set(tables["controller"]) == {62, 18}
 
 
 class Heard:
