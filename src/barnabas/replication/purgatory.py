@@ -18,6 +18,15 @@ class Watched(Protocol):
     waiters: dict[Parked, None]
 
 
+class Waiters:
+    """Something to wait for that is no partition."""
+
+    __slots__ = ("waiters",)
+
+    def __init__(self) -> None:
+        self.waiters: dict[Parked, None] = {}
+
+
 class Parked:
     """One waiting request.  `attempt(expired)` answers it and returns True, or leaves it parked.
 

@@ -1,13 +1,15 @@
 """All partitions of this broker: found by name and by id, created and dropped as metadata says.
 
-Loop thread only.  Appends are gathered over a loop turn; `write_dirty` writes each log once, then
-answers produces, moves high watermarks and wakes the fetches that waited for them.
+Loop thread only.  Appends are gathered over a loop turn; `write_dirty` writes each log once, moves
+high watermarks, then answers produces and wakes the fetches that waited.  What a leader does with
+its followers' fetches is in `leading.py`, what a follower does with a leader's answers in
+`following.py`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -18,8 +20,8 @@ from barnabas.base.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from barnabas.replication.partition import Partition
-from barnabas.replication.purgatory import Purgatory
+from barnabas.replication.partition import Partition, Terms
+from barnabas.replication.purgatory import Purgatory, Waiters
 from barnabas.storage.fs import is_disk_full
 
 if TYPE_CHECKING:
@@ -38,12 +40,25 @@ class ReplicaManager:
     """The partitions that this broker has a replica of."""
 
     def __init__(
-        self, *, node_id: int, logs: LogManager, topic_config: Callable[[str], LogConfig]
+        self,
+        *,
+        node_id: int,
+        logs: LogManager,
+        topic_config: Callable[[str], LogConfig],
+        lag_s: float = 30.0,
+        monotonic: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.node_id = node_id
+        self.terms = Terms(lag_s=lag_s, eligible=self._may_be_in_sync, monotonic=monotonic)
         self.dirty: list[Partition] = []
         self.fetches = Purgatory()
         self.produces = Purgatory()
+        self.tails: dict[int, Waiters] = {}
+        """Fetches of each other broker that wait for a log to grow, by the broker's id."""
+        self.on_moved: Callable[[Partition], None] = lambda partition: None
+        """Told of each partition that changed its leader, came or went."""
+        self.on_isr_wanted: Callable[[Partition], None] = lambda partition: None
+        """Told of each partition whose in-sync set the controller is to change."""
         self._logs = logs
         self._topic_config = topic_config
         self._image: ClusterImage | None = None
@@ -76,6 +91,15 @@ class ReplicaManager:
     def _absent(self, topic: str, index: int) -> NotLeader | UnknownTopicOrPartition:
         elsewhere = self._image is not None and self._image.partition(topic, index) is not None
         return NotLeader() if elsewhere else UnknownTopicOrPartition()
+
+    def _may_be_in_sync(self, node_id: int, epoch: int) -> bool:
+        broker = self._image.brokers.get(node_id) if self._image else None
+        return broker is not None and broker.is_active and epoch in (-1, broker.epoch)
+
+    def is_alive(self, node_id: int) -> bool:
+        """Whether that broker is registered and not fenced."""
+        broker = self._image.brokers.get(node_id) if self._image else None
+        return broker is not None and not broker.fenced
 
     # -- metadata
 
@@ -118,6 +142,8 @@ class ReplicaManager:
             return
         if partition is None:
             partition = self._create(topic, topic_id, index)
+        if partition.dirty:  # what was queued is of the leader that was
+            self.write_dirty()
         partition.set_leadership(
             leader_id=state.leader,
             leader_epoch=state.leader_epoch,
@@ -128,7 +154,13 @@ class ReplicaManager:
         self._moved(partition)
 
     def _create(self, topic: str, topic_id: bytes, index: int) -> Partition:
-        partition = Partition(node_id=self.node_id, topic=topic, index=index, topic_id=topic_id)
+        partition = Partition(
+            node_id=self.node_id,
+            topic=topic,
+            index=index,
+            topic_id=topic_id,
+            terms=self.terms,
+        )
         self._open_log(partition)
         self._by_name[topic, index] = partition
         self._by_id[topic_id, index] = partition
@@ -155,6 +187,7 @@ class ReplicaManager:
                 self._open_log(partition)
                 if partition.log is not None:
                     partition.lead_from_here()
+                    self._moved(partition)
 
     def _drop(self, topic_id: bytes, index: int) -> None:
         partition = self._by_id.pop((topic_id, index), None)
@@ -165,6 +198,7 @@ class ReplicaManager:
         if self._by_name.get((partition.topic, index)) is partition:
             del self._by_name[partition.topic, index]
         partition.is_leader = False
+        partition.followers = None
         log, partition.log = partition.log, None
         if log is not None:
             try:
@@ -180,13 +214,33 @@ class ReplicaManager:
             log = partition.log
             if log is not None and self._logs.get(partition.topic, partition.index) is not log:
                 partition.log = None
+                partition.followers = None
                 partition.error = StorageFailed("its log directory failed")
                 self._moved(partition)
 
     def _moved(self, partition: Partition) -> None:
+        """Leader, in-sync set or log are others than before."""
+        self.on_moved(partition)
+        self.wake(partition)
+        if not partition.is_alone:
+            self.wake_followers(set(partition.replicas))
+
+    def wake(self, partition: Partition) -> None:
+        """Its high watermark moved, or more than that: try what waits for it."""
         if partition.waiters:
             self.fetches.touched(partition)
             self.produces.touched(partition)
+
+    def wake_followers(self, node_ids: Iterable[int]) -> None:
+        """There is something for them to fetch."""
+        for node_id in sorted(node_ids):
+            tail = self.tails.get(node_id)
+            if tail is not None and tail.waiters:
+                self.fetches.touched(tail)
+
+    def tail(self, node_id: int) -> Waiters:
+        """Where the fetches of that broker wait."""
+        return self.tails.setdefault(node_id, Waiters())
 
     # -- appends
 
@@ -210,7 +264,7 @@ class ReplicaManager:
                 zero_start=zero_start,
             )
         except StorageFailed as failure:
-            self._append_failed(partition, failure)
+            self.append_failed(partition, failure)
             raise
         self.mark_dirty(partition)
         return appended
@@ -239,12 +293,12 @@ class ReplicaManager:
                 transaction_version=transaction_version,
             )
         except StorageFailed as failure:
-            self._append_failed(partition, failure)
+            self.append_failed(partition, failure)
             raise
         self.mark_dirty(partition)
         return appended
 
-    def _append_failed(self, partition: Partition, failure: StorageFailed) -> None:
+    def append_failed(self, partition: Partition, failure: StorageFailed) -> None:
         """The log could not begin a new segment."""
         if partition.log is not None:
             self._logs.write_failed(partition.log, failure)
@@ -275,22 +329,26 @@ class ReplicaManager:
         while self.dirty or self._after_write:
             dirty, self.dirty = self.dirty, []
             callbacks, self._after_write = self._after_write, []
+            followers: set[int] = set()
+            visible: list[Partition] = []
             for partition in dirty:
                 self._write(partition)
+                if partition.write_failure is None and partition.is_leader:
+                    if partition.followers is not None:
+                        followers.update(partition.followers.by_id)
+                    if partition.log is not None and partition.advance_high_watermark():
+                        visible.append(partition)
             for callback in callbacks:
                 try:
                     callback()
                 except Exception:
                     logger.exception("a write could not be answered")  # the others still are
             for partition in dirty:
-                if partition.write_failure is not None:
-                    partition.write_failure = None
-                elif (
-                    partition.is_leader
-                    and partition.log is not None  # its directory may have failed meanwhile
-                    and partition.advance_high_watermark()
-                ):
-                    self._moved(partition)
+                partition.write_failure = None
+            for partition in visible:
+                self.wake(partition)
+            if followers:
+                self.wake_followers(followers)
 
     def _write(self, partition: Partition) -> None:
         partition.dirty = False
