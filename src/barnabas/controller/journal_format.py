@@ -133,6 +133,31 @@ def encode_leader_change(*, node_id: int, base_offset: int, epoch: int, now_ms: 
     return bytes(_control_batch([control], base_offset, epoch, now_ms))
 
 
+def snapshot_batches(
+    records: Sequence[Message],
+    *,
+    epoch: int,
+    now_ms: int,
+    last_timestamp: int,
+    carried: dict[ControlType, bytes] | None = None,
+) -> Iterator[bytes]:
+    """The batches of a snapshot, each made when it is asked for.
+
+    `carried`: control records of another kind of quorum to keep.
+    """
+    header = SnapshotHeaderRecord(last_contained_log_timestamp=last_timestamp).encode(0)
+    controls = [(ControlType.SNAPSHOT_HEADER, header), *(carried or {}).items()]
+    yield bytes(_control_batch(controls, 0, epoch, now_ms))
+    offset = len(controls)
+    for first in range(0, len(records), SNAPSHOT_BATCH_RECORDS):
+        chunk = records[first : first + SNAPSHOT_BATCH_RECORDS]
+        values = [encode_record(record) for record in chunk]
+        yield bytes(_data_batch(values, offset, epoch, now_ms))
+        offset += len(chunk)
+    footer = (ControlType.SNAPSHOT_FOOTER, SnapshotFooterRecord().encode(0))
+    yield bytes(_control_batch([footer], offset, epoch, now_ms))
+
+
 def encode_snapshot(
     records: Sequence[Message],
     *,
@@ -141,17 +166,11 @@ def encode_snapshot(
     last_timestamp: int,
     carried: dict[ControlType, bytes] | None = None,
 ) -> bytes:
-    """A whole snapshot file.  `carried`: control records of another kind of quorum to keep."""
-    header = SnapshotHeaderRecord(last_contained_log_timestamp=last_timestamp).encode(0)
-    controls = [(ControlType.SNAPSHOT_HEADER, header), *(carried or {}).items()]
-    out = _control_batch(controls, 0, epoch, now_ms)
-    offset = len(controls)
-    for first in range(0, len(records), SNAPSHOT_BATCH_RECORDS):
-        chunk = records[first : first + SNAPSHOT_BATCH_RECORDS]
-        out += _data_batch([encode_record(record) for record in chunk], offset, epoch, now_ms)
-        offset += len(chunk)
-    footer = (ControlType.SNAPSHOT_FOOTER, SnapshotFooterRecord().encode(0))
-    return bytes(out + _control_batch([footer], offset, epoch, now_ms))
+    """A whole snapshot file, of all its `snapshot_batches`."""
+    batches = snapshot_batches(
+        records, epoch=epoch, now_ms=now_ms, last_timestamp=last_timestamp, carried=carried
+    )
+    return b"".join(batches)
 
 
 # Reading
