@@ -22,6 +22,7 @@ from barnabas.broker.net.requests import Requests
 from barnabas.broker.net.server import Server
 from barnabas.broker.net.turn import Turn
 from barnabas.broker.registration import heartbeat, register
+from barnabas.broker.replicating import Replicating
 from barnabas.broker.state import Broker
 from barnabas.broker.transactions import Transactions
 from barnabas.client.node_connection import NodeConnections
@@ -133,7 +134,7 @@ class Node:
         )
         self.logs.on_log_gone = self._cleaner.forget
         self._build_broker(cluster_id)
-        self.epoch = await register(self.broker, SUPPORTED)
+        self.epoch = self.broker.epoch = await register(self.broker, SUPPORTED)
         self.logs.move_aside_unknown(self._is_known)
         self.broker.groups.load_all()
         self.broker.transactions.load_all()
@@ -161,7 +162,11 @@ class Node:
     def _build_broker(self, cluster_id: str) -> None:
         config, image = self.config, self.controller.image
         replicas = ReplicaManager(
-            node_id=config.node_id, logs=self.logs, topic_config=self._log_config
+            node_id=config.node_id,
+            logs=self.logs,
+            topic_config=self._log_config,
+            lag_s=config.int("replica.lag.time.max.ms") / 1000,
+            monotonic=self.clock.monotonic,
         )
         self.broker = Broker(
             node_id=config.node_id,
@@ -187,6 +192,9 @@ class Node:
         self._server = Server(self._turn, Requests(self.broker, load_handlers()), config)
         for binding in self._bindings:
             self._server.tune(binding.sock)
+        self.broker.replicating = Replicating(
+            self.broker, self._loop, schedule_turn=self._turn.schedule
+        )
         self.broker.groups = Groups(self.broker, self._loop, schedule_turn=self._turn.schedule)
         self.broker.transactions = Transactions(
             self.broker, self._loop, schedule_turn=self._turn.schedule
@@ -210,6 +218,7 @@ class Node:
             for topic in image.topics:
                 self.broker.replicas.reconfigure(topic)
         self.broker.replicas.apply(image, changes)
+        self.broker.replicating.apply(changes)
         self.broker.groups.apply(changes)
         self.broker.transactions.apply(changes)
         for kind, name in changes.configs:
@@ -268,6 +277,7 @@ class Node:
             await self._leave()
         self.broker.transactions.stop()
         self.broker.groups.stop()
+        self.broker.replicating.stop()
         self.broker.connections.close()
         self._turn.write()
         self._server.close_all()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from barnabas.broker.groups import Groups
     from barnabas.broker.handlers.producer_ids import ProducerIds
     from barnabas.broker.listeners import BoundListener
+    from barnabas.broker.replicating import Replicating
     from barnabas.broker.transactions import Transactions
     from barnabas.client.node_connection import NodeConnections
     from barnabas.controller.image import ClusterImage
@@ -46,11 +47,15 @@ class Broker:
     sessions: FetchSessions
     producer_ids: ProducerIds
     clock: Clock
+    epoch: int = -1
+    """Of this broker's registration with the controller; -1 until it is registered."""
     listeners: list[BoundListener] = field(default_factory=list)
     inter_broker_listener: str = "PLAINTEXT"
     """The name of the listener over which brokers talk to each other."""
     connections: NodeConnections = field(init=False)
     """To other brokers by id, over the listener for brokers.  It needs the image to find them."""
+    replicating: Replicating = field(init=False)
+    """What this broker follows, and whom it wants in sync."""
     groups: Groups = field(init=False)
     """The group coordinator; it needs the rest of the broker, so it is made last."""
     transactions: Transactions = field(init=False)

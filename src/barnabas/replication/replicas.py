@@ -85,6 +85,9 @@ class ReplicaManager:
     def find(self, topic: str, index: int) -> Partition | None:
         return self._by_name.get((topic, index))
 
+    def find_by_id(self, topic_id: bytes, index: int) -> Partition | None:
+        return self._by_id.get((topic_id, index))
+
     def all(self) -> list[Partition]:
         return list(self._by_name.values())
 

@@ -176,6 +176,7 @@ def _is_too_much(log: Log) -> Callable[[Segment], bool]:
 def truncate_to(log: Log, offset: int) -> bool:
     assert not log.is_dirty, "write or take back what is queued before truncating"
     if offset >= log.end_offset:
+        log.epochs.cut_end(offset)  # one that appended nothing may be at the very end
         return False
     offset = max(offset, log.start_offset)
     if offset <= log.segments.first.base_offset:
