@@ -37,7 +37,7 @@ class Server:
     def __init__(self, turn: Turn, requests: Requests, config: BrokerConfig) -> None:
         self.turn = turn
         self._requests = requests
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, None] = {}  # a set would have no order
         self._per_host: Counter[str] = Counter()
         self._per_listener: Counter[str] = Counter()
         self._servers: list[asyncio.Server] = []
@@ -78,7 +78,7 @@ class Server:
     def admit(self, connection: Connection) -> bool:
         """Count a new connection; False if it is one too many."""
         host, listener = connection.peer_host, connection.listener.name
-        self._connections.add(connection)
+        self._connections[connection] = None
         self._per_host[host] += 1
         self._per_listener[listener] += 1
         host_max = self._per_host_overrides.get(host, self._per_host_max)
@@ -101,7 +101,7 @@ class Server:
 
     def forget(self, connection: Connection) -> None:
         if connection in self._connections:
-            self._connections.remove(connection)
+            del self._connections[connection]
             self._per_listener[connection.listener.name] -= 1
             self._per_host[connection.peer_host] -= 1
             if not self._per_host[connection.peer_host]:
