@@ -9,7 +9,7 @@ JOBS ?= 2
 DATA ?= data
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help run test lint unit conformance bench soak fuzz format clean
+.PHONY: help run test lint unit conformance bench soak sim-long fuzz format clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -61,6 +61,9 @@ bench: $(VENV)/.installed-dev ## Side by side with Apache Kafka; writes docs/ben
 soak: $(VENV)/.installed-dev ## The long runs: 50 crash rounds, a million malformed frames
 	@$(BIN)/python tests/soak/crash.py --rounds 50
 	@$(BIN)/python tests/soak/fuzz.py --frames 1000000
+
+sim-long: $(VENV)/.installed-dev ## N (10000) seeds of the simulator, from FIRST on; says how to see a failing one again
+	@$(BIN)/python -m barnabas.lab.sim --first $(or $(FIRST),1) --count $(or $(N),10000) --jobs $(JOBS)
 
 clean: ## Remove what the targets above made, except ./data
 	@rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -35,7 +35,7 @@ ROOMS = frozenset(
     replication security storage
     """.split()  # noqa: SIM905 (read as text, a name a word)
 )
-PRINTERS = ("cli/", "broker/run.py")
+PRINTERS = ("cli/", "broker/run.py", "lab/sim/__main__.py")
 """What may write to the terminal."""
 
 PROMISES = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "NotImplemented" + "Error")))
