@@ -64,32 +64,37 @@ class Controllers:
 class SmallBroker:
     """Close it in the end."""
 
-    def __init__(self, path: Path, **settings: str) -> None:
+    def __init__(self, path: Path, *, node_id: int = NODE_ID, **settings: str) -> None:
+        self.node_id = node_id
         self.disk = FlakyDisk()
         self.clock = HandClock()
         self.image = ClusterImage("cluster")
         names = settings.pop("directories", "data").split(",")
         self.config = BrokerConfig.from_properties(
             {
-                "node.id": str(NODE_ID),
+                "node.id": str(node_id),
                 "log.dirs": ",".join(str(path / name) for name in names),
                 **{name.replace("_", "."): value for name, value in settings.items()},
             }
         )
         self.logs = LogManager(
             StorageSettings.of(self.config),
-            node_id=NODE_ID,
+            node_id=node_id,
             cluster_id="cluster",
             pool=FilePool(32, self.disk),
         )
         self.logs.load(NOW, self.log_config)
         self.replicas = ReplicaManager(
-            node_id=NODE_ID, logs=self.logs, topic_config=self.log_config
+            node_id=node_id,
+            logs=self.logs,
+            topic_config=self.log_config,
+            lag_s=self.config.int("replica.lag.time.max.ms") / 1000,
+            monotonic=self.clock.monotonic,
         )
         self.logs.on_directory_failed = lambda _: self.replicas.forget_failed_logs()
         self.controller = Controllers()
         self.broker = Broker(
-            node_id=NODE_ID,
+            node_id=node_id,
             cluster_id="cluster",
             config=self.config,
             image=self.image,

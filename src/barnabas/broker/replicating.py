@@ -37,6 +37,7 @@ class Replicating:
         self._isr: IsrChanges | None = None
         self._lag_timer: asyncio.TimerHandle | None = None
         self._is_stopped = False
+        broker.replicas.tells_watermarks = broker.is_rack_aware
         broker.replicas.on_moved = self._moved
         broker.replicas.on_isr_wanted = self._isr_wanted
 

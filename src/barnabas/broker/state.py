@@ -68,6 +68,12 @@ class Broker:
         return None if endpoint is None else (endpoint.host, endpoint.port)
 
     @property
+    def is_rack_aware(self) -> bool:
+        """Whether consumers are sent to the replica that is in their rack (KIP-392)."""
+        name = self.config.optional_str("replica.selector.class")
+        return name is not None and name.endswith("RackAwareReplicaSelector")
+
+    @property
     def fetch_bytes_max(self) -> int:
         """The most that one fetch answers, whatever the client asks for."""
         return self.config.int("fetch.max.bytes")

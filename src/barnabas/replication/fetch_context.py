@@ -79,6 +79,7 @@ class SessionPartition:
     __slots__ = (
         "current_leader_epoch",
         "fetch_offset",
+        "is_checked",
         "key",
         "last_fetched_epoch",
         "log_start_offset",
@@ -97,6 +98,8 @@ class SessionPartition:
     max_bytes: int
     told_high_watermark: int
     told_log_start: int
+    is_checked: bool
+    """Free for the fetch handler: the position was compared with the log; false when it moves."""
     memo: object
     """Free for the fetch handler: the partition it resolved `key` to, if it wants to keep it."""
 
@@ -122,6 +125,7 @@ class SessionPartition:
         self.last_fetched_epoch = asked.last_fetched_epoch
         self.log_start_offset = asked.log_start_offset
         self.max_bytes = asked.partition_max_bytes
+        self.is_checked = False
 
     def tell(self, result: ReadResult) -> bool:
         """Whether `result` is news to the reader; remembers it as told."""

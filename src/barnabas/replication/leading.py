@@ -46,6 +46,8 @@ def follower_fetched(
         moved = partition.advance_high_watermark()
         if moved or (before is not None and before[1] != start_offset):
             replicas.wake(partition)
+        if moved and replicas.tells_watermarks:
+            replicas.wake_followers(each for each in followers.by_id if each != node_id)
 
 
 def check_lag(replicas: ReplicaManager, now: float) -> None:
@@ -71,3 +73,24 @@ def isr_refused(replicas: ReplicaManager, partition: Partition) -> None:
     if partition.followers is not None and partition.followers.pending_isr is not None:
         partition.followers.refused()
         recheck(replicas, partition)
+
+
+def closest_replica(
+    replicas: ReplicaManager, partition: Partition, rack: str, offset: int
+) -> int | None:
+    """The replica in `rack` that a consumer should read `offset` from; None if it is the leader.
+
+    One that has the offset, and of several the one that is furthest.
+    """
+    followers = partition.followers
+    if followers is None or replicas.rack_of(replicas.node_id) == rack:
+        return None
+    there = [
+        follower
+        for follower in followers.by_id.values()
+        if replicas.rack_of(follower.node_id) == rack
+        and follower.start_offset <= offset <= follower.end_offset
+    ]
+    if not there:
+        return None
+    return max(there, key=lambda each: (each.end_offset, each.caught_up_at)).node_id

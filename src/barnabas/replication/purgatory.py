@@ -73,6 +73,14 @@ class Purgatory:
             if parked in self._parked and parked.attempt(False):
                 self.forget(parked)
 
+    def hurry(self, watched: Watched) -> None:
+        """Answer everything that waits for it with what there is."""
+        for parked in list(watched.waiters):
+            if parked in self._parked:
+                answered = parked.attempt(True)
+                assert answered, "an expired request is always answered"
+                self.forget(parked)
+
     def expire(self, now: float) -> None:
         """Answer everything whose time is up."""
         while self._deadlines and self._deadlines[0][0] <= now:

@@ -53,6 +53,8 @@ class ReplicaManager:
         self.dirty: list[Partition] = []
         self.fetches = Purgatory()
         self.produces = Purgatory()
+        self.tells_watermarks = False
+        """Followers are told of a new high watermark at once: consumers read from them."""
         self.tails: dict[int, Waiters] = {}
         """Fetches of each other broker that wait for a log to grow, by the broker's id."""
         self.on_moved: Callable[[Partition], None] = lambda partition: None
@@ -103,6 +105,11 @@ class ReplicaManager:
         """Whether that broker is registered and not fenced."""
         broker = self._image.brokers.get(node_id) if self._image else None
         return broker is not None and not broker.fenced
+
+    def rack_of(self, node_id: int) -> str | None:
+        """Where that broker stands, if it is alive and says so."""
+        broker = self._image.brokers.get(node_id) if self._image else None
+        return None if broker is None or broker.fenced else broker.rack
 
     # -- metadata
 

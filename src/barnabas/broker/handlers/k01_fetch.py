@@ -2,15 +2,18 @@
 
 Waits until `min_bytes` are there or `max_wait_ms` is over.  Partitions are read in the session's
 order until `max_bytes` is used up; the first batch found is sent whole even if it is larger, so
-that a reader always gets on.
+that a reader always gets on.  A consumer may read from a follower too, up to the high watermark
+that it knows; the fetches of followers are in `follower_fetch.py`.
 
-v4: isolation level.  v7: sessions (KIP-227).  v9: leader epochs (KIP-320).  v12: flexible,
-diverging epochs (KIP-595).  v13: topic ids.  v15: replica state (KIP-903).
+v4: isolation level.  v7: sessions (KIP-227).  v9: leader epochs (KIP-320).  v11: rack, and reading
+from followers (KIP-392).  v12: flexible, diverging epochs (KIP-595).  v13: topic ids.  v15: replica
+state (KIP-903).
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError, OffsetOutOfRange, code_for
@@ -24,16 +27,20 @@ from barnabas.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
+from barnabas.replication import leading
 from barnabas.replication.purgatory import Parked
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
     from barnabas.replication.fetch_context import FetchContext, SessionPartition
     from barnabas.replication.partition import Partition
+    from barnabas.replication.purgatory import Watched
+    from barnabas.storage.log import Log
 
 logger = logging.getLogger("barnabas.requests")
 
 READ_COMMITTED = 1
+FOLLOWERS_SINCE = 11
 TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
 
@@ -45,6 +52,9 @@ def fetch(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchRe
         request.replica_state.replica_id if version >= REPLICA_STATE_SINCE else request.replica_id
     )
     now = broker.clock.monotonic()
+    if replica_id >= 0:
+        # It would not ask again if it wanted to wait for the answer to its last fetch.
+        broker.replicas.fetches.hurry(broker.replicas.tail(replica_id))
     context = broker.sessions.begin(
         version=version,
         session_id=request.session_id,
@@ -54,14 +64,16 @@ def fetch(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchRe
         is_follower=replica_id >= 0,
         now=now,
     )
-    reading = _Reading(
-        broker,
-        context,
-        by_id=version >= TOPIC_IDS_SINCE,
-        committed=request.isolation_level == READ_COMMITTED,
-        min_bytes=request.min_bytes,
-        max_bytes=min(request.max_bytes, broker.fetch_bytes_max),
-    )
+    reading: Reading
+    if replica_id >= 0:
+        from barnabas.broker.handlers.follower_fetch import FollowerReading
+
+        epoch = request.replica_state.replica_epoch
+        reading = FollowerReading(
+            broker, context, request, version, node_id=replica_id, epoch=epoch
+        )
+    else:
+        reading = Reading(broker, context, request, version)
     if reading.read() or request.max_wait_ms <= 0:
         return reading.response()
     later = Later()
@@ -78,42 +90,39 @@ def fetch(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchRe
     return later
 
 
-class _Reading:
+class Reading:
     """One fetch request, tried until there is enough."""
 
     __slots__ = (
+        "_any_replica",
         "_by_id",
         "_committed",
         "_max_bytes",
         "_min_bytes",
+        "_rack",
         "_results",
         "broker",
         "context",
     )
 
     def __init__(
-        self,
-        broker: Broker,
-        context: FetchContext,
-        *,
-        by_id: bool,
-        committed: bool,
-        min_bytes: int,
-        max_bytes: int,
+        self, broker: Broker, context: FetchContext, request: FetchRequest, version: int
     ) -> None:
         self.broker = broker
         self.context = context
-        self._by_id = by_id
-        self._committed = committed
-        self._min_bytes = min_bytes
-        self._max_bytes = max_bytes
+        self._by_id = version >= TOPIC_IDS_SINCE
+        self._any_replica = version >= FOLLOWERS_SINCE
+        self._committed = request.isolation_level == READ_COMMITTED
+        self._min_bytes = request.min_bytes
+        self._max_bytes = min(request.max_bytes, broker.fetch_bytes_max)
+        self._rack = request.rack_id if version >= FOLLOWERS_SINCE else ""
         self._results: list[tuple[SessionPartition, PartitionData]] = []
 
     def read(self) -> bool:
         """Read all partitions anew.  True if the answer need not wait for more."""
         self._results = results = []
         left, found, urgent = self._max_bytes, 0, False
-        for wanted in self.context.partitions():
+        for wanted in self.wanted():
             data = PartitionData(
                 partition_index=wanted.partition,
                 aborted_transactions=[] if self._committed else None,
@@ -131,25 +140,33 @@ class _Reading:
                 continue
             found += size
             left -= min(size, left)
-            urgent = urgent or data.diverging_epoch.epoch >= 0
+            urgent = urgent or data.diverging_epoch.epoch >= 0 or data.preferred_read_replica >= 0
         return urgent or found >= self._min_bytes or not results
+
+    def wanted(self) -> Sequence[SessionPartition]:
+        """The partitions to read."""
+        return self.context.partitions()
 
     def _read_one(
         self, wanted: SessionPartition, data: PartitionData, left: int, *, at_least_one: bool
     ) -> int:
         partition = self._partition(wanted)
-        log = partition.leader_log(wanted.current_leader_epoch)
+        log = (
+            partition.any_log(wanted.current_leader_epoch)
+            if self._any_replica
+            else partition.leader_log(wanted.current_leader_epoch)
+        )
         data.high_watermark = log.high_watermark
         data.last_stable_offset = log.last_stable_offset
         data.log_start_offset = log.start_offset
         data.records = b""
         offset = wanted.fetch_offset
-        if wanted.last_fetched_epoch >= 0:
-            epoch, end_offset = log.end_of_epoch(wanted.last_fetched_epoch)
-            if epoch < 0 or offset < log.start_offset:  # nothing to compare with
-                raise OffsetOutOfRange
-            if epoch < wanted.last_fetched_epoch or end_offset < offset:
-                data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+        if diverges(log, wanted, data):
+            return 0
+        if self._rack and partition.followers is not None and self.broker.is_rack_aware:
+            closer = leading.closest_replica(self.broker.replicas, partition, self._rack, offset)
+            if closer is not None:
+                data.preferred_read_replica = closer
                 return 0
         end = data.last_stable_offset if self._committed else data.high_watermark
         records = log.read(
@@ -172,7 +189,7 @@ class _Reading:
 
     def _partition(self, wanted: SessionPartition) -> Partition:
         known = wanted.memo
-        if known is not None and known.is_leader:  # type: ignore[attr-defined]
+        if known is not None and known.log is not None:  # type: ignore[attr-defined]
             return known  # type: ignore[return-value]
         topic = wanted.topic
         if self._by_id:
@@ -184,7 +201,7 @@ class _Reading:
         wanted.memo = partition
         return partition
 
-    def watched(self) -> list[Partition]:
+    def watched(self) -> Sequence[Watched]:
         """The partitions whose growth may complete this fetch."""
         return [self._partition(wanted) for wanted in self.context.partitions()]
 
@@ -204,3 +221,17 @@ class _Reading:
                 response.responses.append(entry)
             entry.partitions.append(data)
         return response
+
+
+def diverges(log: Log, wanted: SessionPartition, data: PartitionData) -> bool:
+    """Whether the reader's last record is not in this log; `data` then says where they part."""
+    asked = wanted.last_fetched_epoch
+    if asked < 0:
+        return False
+    epoch, end_offset = log.end_of_epoch(asked)
+    if epoch < 0 or wanted.fetch_offset < log.start_offset:  # nothing to compare with
+        raise OffsetOutOfRange
+    if epoch < asked or end_offset < wanted.fetch_offset:
+        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+        return True
+    return False
