@@ -19,6 +19,7 @@ from barnabas.base.errors import (
     ErrorCode,
     NotCoordinator,
 )
+from barnabas.controller.image_types import NO_LEADER
 from barnabas.coordinator.runtime_routing import partition_for
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
@@ -141,6 +142,14 @@ class Coordination:
             raise NotCoordinator
         return partition_for(name, len(topic.partitions))
 
+    def leader_of(self, name: str) -> int | None:
+        """The broker in charge of a group or transactional id; None if there is none now."""
+        topic = self.broker.image.topics.get(self.topic)
+        if topic is None:
+            return None
+        leader = topic.partitions[partition_for(name, len(topic.partitions))].leader
+        return None if leader == NO_LEADER else leader
+
     def is_in_charge_of(self, name: str) -> bool:
         topic = self.broker.image.topics.get(self.topic)
         return topic is not None and partition_for(name, len(topic.partitions)) in self._led
@@ -171,8 +180,9 @@ class Coordination:
 
     def _creation(self) -> CreateTopicsRequest:
         config = self.broker.config
-        brokers = len(self.broker.image.active_brokers())
-        factor = min(config.int(self._topic_settings.replication_factor), max(1, brokers))
+        factor = config.int(self._topic_settings.replication_factor)
+        if _is_alone(self.broker):
+            factor = 1
         return CreateTopicsRequest(
             timeout_ms=30_000,
             topics=[
@@ -287,6 +297,21 @@ class Coordination:
         self._schedule_turn()
 
 
+def _is_alone(broker: Broker) -> bool:
+    """Whether this node is its own controller and nobody else has joined.
+
+    Anywhere else an internal topic waits for as many brokers as it should have replicas: it would
+    keep too few for ever, only because the first client came early.
+    """
+    config = broker.config
+    roles = config.list("process.roles")
+    return (
+        set(broker.image.brokers) <= {broker.node_id}
+        and (not roles or "controller" in roles)
+        and not config.optional_str("zookeeper.connect")
+    )
+
+
 def when_replicated(
     replicas: ReplicaManager, found: Partition, last_offset: int, done: Committed
 ) -> None:
@@ -309,7 +334,7 @@ def _written(replicas: ReplicaManager, found: Partition, last_offset: int, done:
         done(None)
         return True
 
-    if found.log is not None and found.is_leader and len(found.isr) == 1:
+    if found.is_alone and found.is_leader and found.log is not None:
         done(None)  # written here is written everywhere
     elif not attempt(False):
         replicas.produces.park(Parked(attempt, [found], NEVER))

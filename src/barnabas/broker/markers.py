@@ -16,17 +16,27 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from barnabas.base.errors import ErrorCode, code_for
 from barnabas.broker.coordination import when_replicated
 from barnabas.broker.groups import OFFSETS_TOPIC
+from barnabas.controller.image_types import NO_LEADER
 from barnabas.coordinator.runtime_types import Producer
-from barnabas.coordinator.txn.markers import MarkerDelivery, MarkerOutcome
+from barnabas.coordinator.txn.markers import (
+    MarkerDelivery,
+    MarkerOutcome,
+    codes_of,
+    markers_request,
+)
+from barnabas.protocol.messages.write_txn_markers import WriteTxnMarkersResponse
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
     from barnabas.coordinator.txn.effects import WriteMarkers
     from barnabas.coordinator.txn.machine import TopicPartition
+    from barnabas.protocol.message import Message
     from barnabas.replication.partition import Partition
 
 logger = logging.getLogger("barnabas.transactions")
 
+TIMEOUT_S: Final = 30.0
+"""After it, a broker that has not answered is asked again, over another connection."""
 RETRY_S: Final = 0.1
 """How long to wait before partitions that did not take their marker are tried again."""
 
@@ -110,6 +120,13 @@ class _Sending:
     is_telling: bool = False
 
 
+class _Part(NamedTuple):
+    """The partitions of one delivery that one broker leads."""
+
+    sending: _Sending
+    partitions: list[TopicPartition]
+
+
 class Markers:
     """The transactions of this coordinator that are being ended."""
 
@@ -124,6 +141,8 @@ class Markers:
         self._loop = loop
         self._schedule_turn = schedule_turn
         self._sendings: dict[tuple[str, int, int], _Sending] = {}
+        self._outbox: dict[int, list[_Part]] = {}
+        """By leader: what leaves at the end of this loop turn."""
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -151,24 +170,63 @@ class Markers:
             markers.coordinator_epoch,
             markers.transaction_version,
         )
+        elsewhere: dict[int, list[TopicPartition]] = {}
         for where in sorted(delivery.remaining - sending.under_way):
-            if self._broker.image.partition(*where) is None:
+            state = self._broker.image.partition(*where)
+            if state is None:
                 delivery.gone(where)
-            else:
+            elif state.leader == self._broker.node_id:
                 sending.under_way.add(where)
                 write_marker(self._broker, where, marker, partial(self._answered, sending, where))
+            elif state.leader == NO_LEADER:
+                self._try_again_later()
+            else:
+                sending.under_way.add(where)
+                elsewhere.setdefault(state.leader, []).append(where)
+        for leader, partitions in elsewhere.items():
+            self._post(leader, _Part(sending, partitions))
         if delivery.is_done:
             self._tell(sending)
         self._schedule_turn()
 
-    def _answered(self, sending: _Sending, where: TopicPartition, code: ErrorCode) -> None:
+    # -- partitions that other brokers lead
+
+    def _post(self, leader: int, part: _Part) -> None:
+        """Send with whatever else goes to that leader in this loop turn."""
+        if not self._outbox:
+            self._loop.call_soon(self._send_outbox)
+        self._outbox.setdefault(leader, []).append(part)
+
+    def _send_outbox(self) -> None:
+        outbox, self._outbox = self._outbox, {}
+        for leader, parts in outbox.items():
+            request = markers_request(
+                (part.sending.delivery.markers, part.partitions) for part in parts
+            )
+            self._broker.connections.send(
+                leader, request, partial(self._leader_answered, parts), timeout_s=TIMEOUT_S
+            )
+
+    def _leader_answered(self, parts: list[_Part], response: Message | None) -> None:
+        assert response is None or isinstance(response, WriteTxnMarkersResponse)
+        codes = codes_of(response) if response is not None else {}
+        for sending, partitions in parts:
+            producer_id = sending.delivery.markers.producer_id
+            for where in partitions:
+                code = codes.get((producer_id, where), ErrorCode.NETWORK_EXCEPTION)
+                self._answered(sending, where, code)
+
+    # -- answers
+
+    def _answered(self, sending: _Sending, where: TopicPartition, code: int) -> None:
         delivery = sending.delivery
         sending.under_way.discard(where)
         if self._sendings.get(delivery.key) is not sending:
             return
         outcome = delivery.answered(where, code)
         if outcome is MarkerOutcome.FENCED:
-            logger.warning("%s: its markers are refused: %s", delivery.key[0], code.name)
+            name = ErrorCode(code).name
+            logger.warning("%s: its markers are refused: %s", delivery.key[0], name)
             del self._sendings[delivery.key]
         elif outcome is MarkerOutcome.AGAIN:
             self._try_again_later()

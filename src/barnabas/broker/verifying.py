@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
+from barnabas.coordinator.txn.api import errors_of, request_of
 from barnabas.coordinator.txn.events import AddPartitions, PartitionErrors
 from barnabas.coordinator.txn.machine import EPOCH_BUMPS, TopicPartition
 from barnabas.coordinator.txn.verification import (
@@ -20,14 +21,17 @@ from barnabas.coordinator.txn.verification import (
     Verifications,
     asks_again,
 )
+from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
     from barnabas.controller.image import ImageChanges
     from barnabas.coordinator.runtime_types import Producer
+    from barnabas.protocol.message import Message
     from barnabas.storage.log import Log
 
 RETRY_SETTING = "add.partitions.to.txn.retry.backoff.ms"
+TIMEOUT_S = 30.0
 PATIENCE_SETTING = "add.partitions.to.txn.retry.backoff.max.ms"
 
 
@@ -116,7 +120,19 @@ class Verifying:
                 done(errors)
                 self._schedule_turn()
 
-        transactions.schedule(event.transactional_id, event, answered)
+        leader = transactions.leader_of(event.transactional_id)
+        if leader is None or leader == self._broker.node_id:
+            transactions.schedule(event.transactional_id, event, answered)
+            return
+
+        def told(response: Message | None) -> None:
+            assert response is None or isinstance(response, AddPartitionsToTxnResponse)
+            if response is None:
+                answered(dict.fromkeys(event.partitions, ErrorCode.NETWORK_EXCEPTION))
+            else:
+                answered(dict(errors_of(response, [event])[event.transactional_id]))
+
+        self._broker.connections.send(leader, request_of([event]), told, timeout_s=TIMEOUT_S)
 
     def may_append(
         self, where: TopicPartition, log: Log, producer: Producer, sequence: int, guard: Guard

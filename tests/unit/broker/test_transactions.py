@@ -15,16 +15,32 @@ from barnabas.broker.groups import Groups
 from barnabas.broker.transactions import TRANSACTIONS_TOPIC, Transactions
 from barnabas.coordinator.runtime_types import Producer
 from barnabas.coordinator.txn import events as ev
+from barnabas.coordinator.txn.effects import WriteMarkers
 from barnabas.coordinator.txn.machine import TopicPartition
 from barnabas.coordinator.txn.verification import UNGUARDED, Operation
+from barnabas.protocol.message import Message
 from barnabas.protocol.messages import metadata_records as mr
+from barnabas.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+)
 from barnabas.protocol.messages.allocate_producer_ids import AllocateProducerIdsResponse
 from barnabas.protocol.messages.end_txn import EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.protocol.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 
 NAME = "id"
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NOBODY = -1
+OTHER = 2
 
 
 class Timer:
@@ -153,6 +169,18 @@ class World(SmallBroker):
     def lead(self, where: TopicPartition, leader: int) -> None:
         self.change(self.topic_id, where.partition, leader=leader)
 
+    def move(self, topic_id: bytes, index: int) -> None:
+        """Another broker leads that partition from now on, and this one follows."""
+        both = [NODE_ID, OTHER]
+        self.change(
+            topic_id,
+            index,
+            replicas=both,
+            isr=both,
+            directories=[bytes(16)] * 2,
+            leader=OTHER,
+        )
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
@@ -274,3 +302,154 @@ def test_questions_nobody_comes_back_for_are_forgotten(world: World) -> None:
     world.broker.transactions.forget_old(world.clock.now_ms() + expiration)
 
     assert verifying.may_append(T0, log, Producer(9, 0), 0, guard) is ErrorCode.INVALID_TXN_STATE
+
+
+# -- other brokers
+
+
+class Elsewhere:
+    """Connections to other brokers: keeps what is sent until the test answers."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[int, Message, Callable[[Message | None], None]]] = []
+
+    def send(
+        self,
+        node_id: int,
+        request: Message,
+        done: Callable[[Message | None], None],
+        *,
+        timeout_s: float,
+    ) -> None:
+        assert timeout_s > 0
+        self.sent.append((node_id, request, done))
+
+    def answer(self, response: Message | None) -> Any:
+        node_id, request, done = self.sent.pop(0)
+        assert node_id == OTHER
+        done(response)
+        return request
+
+
+@pytest.fixture
+def elsewhere(world: World) -> Elsewhere:
+    made = Elsewhere()
+    world.broker.connections = made  # type: ignore[assignment]
+    return made
+
+
+def marked(producer_id: int, code: ErrorCode = ErrorCode.NONE) -> WriteTxnMarkersResponse:
+    """The other broker's answer for partition 1."""
+    result = WritableTxnMarkerPartitionResult(partition_index=1, error_code=code)
+    topic = WritableTxnMarkerTopicResult(name="t", partitions=[result])
+    return WriteTxnMarkersResponse(
+        markers=[WritableTxnMarkerResult(producer_id=producer_id, topics=[topic])]
+    )
+
+
+def test_a_marker_for_a_partition_elsewhere_is_sent_to_its_leader(
+    world: World, elsewhere: Elsewhere
+) -> None:
+    producer = world.begin(T0, T1)
+    world.move(world.topic_id, 1)
+    assert world.end(producer) is ErrorCode.NONE
+    world.turn()
+    assert world.state() == "PrepareCommit"
+
+    request = elsewhere.answer(marked(producer.producer_id))
+    world.turn()
+
+    (marker,) = request.markers
+    assert marker.producer_id == producer.producer_id
+    assert marker.producer_epoch == producer.producer_epoch + 1
+    assert marker.transaction_result
+    assert [(t.name, t.partition_indexes) for t in marker.topics] == [("t", [1])]
+    assert world.state() == "CompleteCommit"
+    assert world.stable(T0) == 2
+    assert elsewhere.sent == []
+
+
+@pytest.mark.parametrize("code", [None, ErrorCode.NOT_LEADER_OR_FOLLOWER])
+def test_a_leader_that_did_not_write_the_marker_is_asked_again(
+    world: World, elsewhere: Elsewhere, code: ErrorCode | None
+) -> None:
+    producer = world.begin(T1)
+    world.move(world.topic_id, 1)
+    assert world.end(producer) is ErrorCode.NONE
+    world.turn()
+    elsewhere.answer(None if code is None else marked(producer.producer_id, code))
+    world.turn()
+    assert elsewhere.sent == []
+
+    world.turn(seconds=1)
+    world.turn()
+    elsewhere.answer(marked(producer.producer_id))
+    world.turn()
+
+    assert world.state() == "CompleteCommit"
+
+
+def test_markers_of_one_turn_go_to_a_leader_together(world: World, elsewhere: Elsewhere) -> None:
+    markers = world.broker.transactions.markers
+    world.move(world.topic_id, 1)
+    for number in (7, 8):
+        markers.begin(
+            WriteMarkers(
+                transactional_id=f"id-{number}",
+                producer_id=number,
+                producer_epoch=0,
+                is_commit=False,
+                partitions=(T1,),
+                coordinator_epoch=0,
+                transaction_version=2,
+            )
+        )
+    world.turn()
+
+    ((_, request, _),) = elsewhere.sent
+
+    assert isinstance(request, WriteTxnMarkersRequest)
+    assert [marker.producer_id for marker in request.markers] == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        (None, ErrorCode.NETWORK_EXCEPTION),
+        (AddPartitionsToTxnResponse(error_code=16), ErrorCode.NOT_COORDINATOR),
+        (
+            AddPartitionsToTxnResponse(
+                results_by_transaction=[
+                    AddPartitionsToTxnResult(
+                        transactional_id=NAME,
+                        topic_results=[
+                            AddPartitionsToTxnTopicResult(
+                                name="t",
+                                results_by_partition=[
+                                    AddPartitionsToTxnPartitionResult(partition_index=0)
+                                ],
+                            )
+                        ],
+                    )
+                ]
+            ),
+            ErrorCode.NONE,
+        ),
+    ],
+)
+def test_a_coordinator_elsewhere_is_asked_before_a_batch_is_appended(
+    world: World, elsewhere: Elsewhere, response: Message | None, expected: ErrorCode
+) -> None:
+    topic = world.image.topics[TRANSACTIONS_TOPIC]
+    world.move(topic.id, 0)
+    answers: list[Any] = []
+
+    world.broker.transactions.verifying.ask(
+        NAME, Producer(9, 3), frozenset({T0}), Operation.VERIFY, answers.append
+    )
+    request = elsewhere.answer(response)
+
+    (asked,) = request.transactions
+    assert (asked.transactional_id, asked.producer_id, asked.producer_epoch) == (NAME, 9, 3)
+    assert asked.verify_only
+    assert answers == [{T0: expected}]

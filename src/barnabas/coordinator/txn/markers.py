@@ -8,7 +8,7 @@ takes over finds the transaction prepared in its log.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -100,21 +100,13 @@ class MarkerDelivery:
         )
 
 
-def requests_by_leader(
-    deliveries: Iterable[MarkerDelivery], leader_of: Callable[[TopicPartition], int | None]
-) -> dict[int, WriteTxnMarkersRequest]:
-    """What to send to whom now.  Partitions without a leader (`leader_of` is None) wait."""
-    requests: dict[int, WriteTxnMarkersRequest] = {}
-    for delivery in deliveries:
-        by_leader: dict[int, list[TopicPartition]] = {}
-        for partition in () if delivery.is_fenced else delivery.remaining:
-            leader = leader_of(partition)
-            if leader is not None:
-                by_leader.setdefault(leader, []).append(partition)
-        for leader, partitions in by_leader.items():
-            request = requests.setdefault(leader, WriteTxnMarkersRequest())
-            request.markers = [*request.markers, _marker(delivery.markers, partitions)]
-    return requests
+def markers_request(
+    parts: Iterable[tuple[WriteMarkers, Iterable[TopicPartition]]],
+) -> WriteTxnMarkersRequest:
+    """What to send to the leader of these partitions: markers of several transactions at once."""
+    return WriteTxnMarkersRequest(
+        markers=[_marker(markers, partitions) for markers, partitions in parts]
+    )
 
 
 def _marker(markers: WriteMarkers, partitions: Iterable[TopicPartition]) -> WritableTxnMarker:
@@ -130,24 +122,16 @@ def _marker(markers: WriteMarkers, partitions: Iterable[TopicPartition]) -> Writ
     )
 
 
-def take_response(
-    deliveries: Iterable[MarkerDelivery], response: WriteTxnMarkersResponse
-) -> list[MarkerDelivery]:
-    """Note what a broker answered; those deliveries that are done by it.
+def codes_of(response: WriteTxnMarkersResponse) -> dict[tuple[int, TopicPartition], int]:
+    """What a leader answered, by producer id and partition.
 
-    Answers name only the producer id, and a producer has one delivery at a time.
+    It names only the producer id, and a producer has one delivery at a time.
     """
-    by_producer = {delivery.markers.producer_id: delivery for delivery in deliveries}
-    done = []
-    for result in response.markers:
-        delivery = by_producer.get(result.producer_id)
-        if delivery is None:
-            continue
-        was_done = delivery.is_done
-        for topic in result.topics:
-            for partition in topic.partitions:
-                where = TopicPartition(topic.name, partition.partition_index)
-                delivery.answered(where, partition.error_code)
-        if delivery.is_done and not was_done:
-            done.append(delivery)
-    return done
+    return {
+        (result.producer_id, TopicPartition(topic.name, partition.partition_index)): (
+            partition.error_code
+        )
+        for result in response.markers
+        for topic in result.topics
+        for partition in topic.partitions
+    }

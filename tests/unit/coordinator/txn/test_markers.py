@@ -11,9 +11,9 @@ from barnabas.coordinator.txn.machine import TopicPartition
 from barnabas.coordinator.txn.markers import (
     MarkerDelivery,
     MarkerOutcome,
+    codes_of,
+    markers_request,
     outcome_of,
-    requests_by_leader,
-    take_response,
 )
 from barnabas.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -91,42 +91,41 @@ def test_who_is_fenced_is_never_done() -> None:
     sent.answered(A0, E.NONE)
     sent.answered(A1, E.NONE)
     assert not sent.is_done
-    assert requests_by_leader([sent], lambda _: 1) == {}
 
 
-def test_each_leader_gets_one_request_with_its_partitions() -> None:
-    leaders = {A0: 1, A1: 2}
-    deliveries = [delivery(A0, A1, B0), delivery(A0, producer_id=101, is_commit=False)]
+def test_a_leader_gets_the_markers_of_several_transactions_at_once() -> None:
+    one, two = delivery(A0, A1, B0), delivery(A0, producer_id=101, is_commit=False)
 
-    requests = requests_by_leader(deliveries, leaders.get)
+    request = markers_request([(one.markers, [A0, B0]), (two.markers, [A0])])
 
-    def marker(producer_id: int, index: int, *, commit: bool) -> WritableTxnMarker:
+    def topic(name: str) -> WritableTxnMarkerTopic:
+        return WritableTxnMarkerTopic(name=name, partition_indexes=[0])
+
+    def marker(
+        producer_id: int, *topics: WritableTxnMarkerTopic, commit: bool
+    ) -> WritableTxnMarker:
         return WritableTxnMarker(
             producer_id=producer_id,
             producer_epoch=1,
             transaction_result=commit,
             coordinator_epoch=9,
-            topics=[WritableTxnMarkerTopic(name="a", partition_indexes=[index])],
+            topics=list(topics),
         )
 
-    assert requests == {
-        1: WriteTxnMarkersRequest(
-            markers=[marker(100, 0, commit=True), marker(101, 0, commit=False)]
-        ),
-        2: WriteTxnMarkersRequest(markers=[marker(100, 1, commit=True)]),
-    }
+    assert request == WriteTxnMarkersRequest(
+        markers=[
+            marker(100, topic("a"), topic("b"), commit=True),
+            marker(101, topic("a"), commit=False),
+        ]
+    )
 
 
-def test_an_answer_finishes_what_it_answers_and_once() -> None:
-    one, two = delivery(A0), delivery(A0, A1, producer_id=101)
+def test_an_answer_tells_what_became_of_each_partition() -> None:
     response = WriteTxnMarkersResponse(
         markers=[answer(100, {A0: 0}), answer(101, {A0: 0, A1: E.REQUEST_TIMED_OUT}), answer(7, {})]
     )
-    assert take_response([one, two], response) == [one]
-    assert two.remaining == {A1}
-    assert take_response([one, two], response) == []
-    rest = WriteTxnMarkersResponse(markers=[answer(101, {A1: 0})])
-    assert take_response([one, two], rest) == [two]
+
+    assert codes_of(response) == {(100, A0): 0, (101, A0): 0, (101, A1): E.REQUEST_TIMED_OUT}
 
 
 def test_the_same_markers_have_the_same_key() -> None:
