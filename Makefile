@@ -34,7 +34,7 @@ run: $(VENV)/.installed ## Start a broker on localhost:9092, data under ./data
 	@exec $(BIN)/barnabas start --data-dir $(DATA)
 
 test: $(VENV)/.installed-dev ## Lint, type checks, and every test that needs only PyPI and Debian packages
-	@./scripts/need kcat
+	@./scripts/need kcat zookeeper
 	@$(MAKE) --no-print-directory lint
 	@$(PYTEST) -n $(JOBS) --dist worksteal -q tests/unit tests/property tests/integration
 

@@ -36,6 +36,11 @@ TOOLS = {
     "server-start": Tool(
         "barnabas.cli.server_start", "kafka-server-start", "Start a broker from a properties file."
     ),
+    "zookeeper-server-start": Tool(
+        "barnabas.cli.zookeeper_server_start",
+        "zookeeper-server-start",
+        "Start the ZooKeeper that is installed on this machine.",
+    ),
     "topics": Tool(
         "barnabas.cli.topics", "kafka-topics", "Create, list, describe, change and delete topics."
     ),
@@ -65,6 +70,10 @@ def main() -> NoReturn:
 
 def server_start() -> NoReturn:
     _exit(_run_script("server-start"))
+
+
+def zookeeper_server_start() -> NoReturn:
+    _exit(_run_script("zookeeper-server-start"))
 
 
 def topics() -> NoReturn:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import time
-from pathlib import Path
-
-from barnabas.cli.command import Command, CommandError
+from barnabas.cli.command import Command
 from barnabas.cli.common import read_pairs
 from barnabas.cli.options import Option, Parsed, UsageError
 from barnabas.cli.start import LOG_LEVEL, OVERRIDE, Launch, read_config, serve
 
 LOG_NAME = "kafkaServer.out"
-LOOK_S = 0.05
-READY_TIMEOUT_S = 30.0
 
 
 def run(args: Parsed) -> int:
     launch = launch_of(args)
-    return _in_background(launch) if args.has("daemon") else serve(launch)
+    if not args.has("daemon"):
+        return serve(launch)
+    from barnabas.cli.background import run_in_background
+
+    return run_in_background("broker", LOG_NAME, ready="started", serve=lambda: serve(launch))
 
 
 def launch_of(args: Parsed) -> Launch:
@@ -32,41 +29,6 @@ def launch_of(args: Parsed) -> Launch:
         overrides=read_pairs("override", args.texts("override")),
         log_level=args.text("log-level") or "info",
     )
-
-
-def _in_background(launch: Launch) -> int:
-    """Starts a process of its own, and waits until it is ready or has failed."""
-    log = Path(os.environ.get("LOG_DIR", "logs")) / LOG_NAME
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
-    except OSError as error:
-        raise CommandError(f"cannot write {log}: {error.strerror}") from None
-    child = os.fork()
-    if child == 0:
-        os.setsid()
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        for source, target in ((nothing, 0), (output, 1), (output, 2)):
-            os.dup2(source, target)
-        return serve(launch)
-    _await_ready(child, log)
-    print(f"broker started in the background: process {child}, log in {log}")
-    return 0
-
-
-def _await_ready(child: int, log: Path) -> None:
-    """`CommandError` with its last words if it ends before it is ready."""
-    give_up = time.monotonic() + READY_TIMEOUT_S
-    while time.monotonic() < give_up:
-        ended, _ = os.waitpid(child, os.WNOHANG)
-        text = log.read_text(errors="replace")
-        if ended:
-            last = text.strip().rpartition("\n")[2]
-            raise CommandError(f"the broker did not start: {last or 'it said nothing'}")
-        if "started" in text:
-            return
-        time.sleep(LOOK_S)
-    print(f"the broker is not ready yet: see {log}", file=sys.stderr)
 
 
 COMMAND = Command(

@@ -156,7 +156,7 @@ def test_unknown_and_retired_names_are_warnings_with_their_place(tmp_path: Path)
         "override",
     ]
     assert f"inter.broker.protocol.version {retired}: there is one" in given.warnings[0]
-    assert f"zookeeper.ssl.protocol {retired}: only zookeeper.connect" in given.warnings[1]
+    assert f"zookeeper.ssl.protocol {retired}: the connection to ZooKeeper" in given.warnings[1]
     assert given.warnings[2].endswith(": num.patritions is not a setting that is known.")
 
 

@@ -54,6 +54,8 @@ HONOURED = frozenset(
     offsets.retention.minutes offsets.retention.check.interval.ms
     offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes
     offsets.topic.compression.codec
+    zookeeper.connect zookeeper.session.timeout.ms zookeeper.connection.timeout.ms
+    zookeeper.set.acl zookeeper.digest.auth
     """.split()  # noqa: SIM905 (read as text, a name a word)
 )
 
@@ -121,7 +123,6 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("queued.max.request.bytes", _QUOTAS),
     ("metrics.*", _METRICS),
     ("telemetry.*", _METRICS),
-    ("zookeeper.*", "accepted; takes effect with clusters on several machines"),
     ("controller.*", _JOURNAL),
     ("metadata.*", _JOURNAL),
     ("internal.metadata.*", _JOURNAL),

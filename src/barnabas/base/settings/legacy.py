@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 _ALWAYS_ON = "this is always on"
-_NO_ZOOKEEPER_TLS = "only zookeeper.connect and its timeouts are read"
+_NO_ZOOKEEPER_TLS = "the connection to ZooKeeper is not encrypted"
 _ONE_FORMAT = "there is one record format and one protocol between brokers"
 _NO_ENCODER = "dynamic passwords are kept in the metadata journal"
 
@@ -40,12 +40,11 @@ RETIRED: dict[str, str] = {
     "quota.producer.default": "default quotas are set at run time",
     "reserved.broker.max.id": "no ids are reserved",
     "share.fetch.max.fetch.records": "a share fetch names its own limit",
-    "zookeeper.clientCnxnSocket": _NO_ZOOKEEPER_TLS,
-    "zookeeper.max.in.flight.requests": _NO_ZOOKEEPER_TLS,
+    "zookeeper.clientCnxnSocket": "there is no Java class to load",
+    "zookeeper.max.in.flight.requests": "there is no such limit",
     "zookeeper.metadata.migration.enable": "there is nothing to migrate",
     "zookeeper.metadata.migration.min.batch.size": "there is nothing to migrate",
-    "zookeeper.set.acl": _NO_ZOOKEEPER_TLS,
-    "zookeeper.sync.time.ms": _NO_ZOOKEEPER_TLS,
+    "zookeeper.sync.time.ms": "nothing is read that could be out of date",
 }
 """Old names that are accepted and do nothing, with the reason."""
 

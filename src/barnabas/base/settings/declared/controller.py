@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.base.settings.kinds import Boolean, Int, List, Long, Servers, String
+from barnabas.base.settings.kinds import Boolean, Int, List, Long, Password, Servers, String
 from barnabas.base.settings.model import HIGH, LOW, setting
 from barnabas.base.settings.units import DAY, HOUR, MINUTE, GiB, MiB
 
@@ -205,5 +205,19 @@ SETTINGS = (
         Int(1),
         internal=True,
         doc="How long connecting to ZooKeeper may take; the session timeout if not set.",
+    ),
+    setting(
+        "zookeeper.set.acl",
+        Boolean(),
+        default=False,
+        internal=True,
+        doc="Whether only this cluster may change what it keeps in ZooKeeper, and read its "
+        "metadata journal there; needs zookeeper.digest.auth.",
+    ),
+    setting(
+        "zookeeper.digest.auth",
+        Password(),
+        internal=True,
+        doc="Name and password for ZooKeeper, as name:password; a setting of Barnabas.",
     ),
 )

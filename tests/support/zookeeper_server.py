@@ -1,0 +1,116 @@
+"""The distribution's ZooKeeper in a process of its own, started as users start it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from barnabas.cli.zookeeper_server_start import READY
+
+TICK_MS = 200
+"""Sessions may then be as short as two ticks."""
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+class ZooKeeperServer:
+    """One server.  Use as a context manager; `stop`, `kill` and `start` again keep its data."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.port = 0
+        self.output: list[str] = []
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> ZooKeeperServer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """On the same port as before; the first time, on one that is free."""
+        for _ in range(5):
+            self.port = self.port or free_port()
+            if self._start():
+                return
+            if "Address already in use" not in self.log:
+                break
+            self.port = 0
+        raise RuntimeError(f"ZooKeeper did not start:\n{self.log}")
+
+    def _start(self) -> bool:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        file = self.directory / "zookeeper.properties"
+        file.write_text(
+            f"dataDir={self.directory}/data\nclientPort={self.port}\n"
+            f"clientPortAddress=127.0.0.1\ntickTime={TICK_MS}\n"
+        )
+        self.output = []
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "barnabas.cli.main", "zookeeper-server-start", str(file)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={
+                **os.environ,
+                "KAFKA_HEAP_OPTS": "-Xmx256M -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            },
+        )
+        settled = threading.Event()
+        self._reader = threading.Thread(target=self._read, args=(self.process, settled))
+        self._reader.start()
+        settled.wait(60)
+        if READY not in self.log:
+            self.kill()
+            return False
+        return True
+
+    def _read(self, process: subprocess.Popen[bytes], settled: threading.Event) -> None:
+        assert process.stdout is not None
+        with process.stdout as stdout:
+            for line in stdout:
+                self.output.append(line.decode(errors="replace"))
+                if READY in self.output[-1]:
+                    settled.set()
+        settled.set()
+
+    def stop(self) -> None:
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(how)
+        self.process.wait(30)
+        self._reader.join()
+
+    def pause(self) -> None:
+        """It neither answers nor goes away."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGCONT)
+
+    @property
+    def log(self) -> str:
+        return "".join(self.output)
