@@ -138,7 +138,7 @@ class Transport(asyncio.Transport):
         self._send()
 
     def _arrive(self) -> None:
-        """The pieces of one instant get there, mostly all of them at once."""
+        """What was sent gets there, mostly all of it at once."""
         self._arriving = False
         if not self._outbox or self._network.is_cut(*self.ends):
             return
@@ -150,8 +150,13 @@ class Transport(asyncio.Transport):
                 self._outbox.appendleft(first[cut:])
             self._deliver(first[:cut])
         else:
-            while self._outbox:
-                self._deliver(self._outbox.popleft())
+            pieces = [piece for piece in self._outbox if piece is not None]
+            ends = len(pieces) < len(self._outbox)
+            self._outbox.clear()
+            if pieces:
+                self._deliver(b"".join(pieces))
+            if ends:
+                self._deliver(None)
         self._send()
 
     def _deliver(self, piece: bytes | None) -> None:
