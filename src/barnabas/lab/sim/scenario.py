@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 TOPIC = "work"
 PROBE_S = 0.25
+SINGLE_EVERY = 10
+"""One seed in so many has a single node."""
 RECOVERY_S = 90.0
 """How long after the last fault everything must be as it was."""
 
@@ -88,8 +90,10 @@ class Scenario:
         return not self.controllers
 
     def _build(self) -> None:
+        """One node on its own now and then, otherwise a controller and three brokers."""
         random = self.random
-        self.replication_factor = 1
+        is_single = self.world.seed % SINGLE_EVERY == 0
+        self.replication_factor = 1 if is_single else 3
         self.partitions = [(TOPIC, index) for index in range(random.randint(1, 3))]
         common = {
             "log.dirs": "/data",
@@ -97,12 +101,29 @@ class Scenario:
             "replica.high.watermark.checkpoint.interval.ms": str(random.choice((200, 5000))),
             "log.flush.offset.checkpoint.interval.ms": str(random.choice((1000, 60_000))),
         }
-        self.brokers.append(
-            self.world.add(
-                "broker1",
-                {**common, "node.id": "1", "listeners": "PLAINTEXT://broker1:9092"},
-            )
-        )
+        if not is_single:
+            common |= {
+                "controller.listener.names": "CONTROLLER",
+                "controller.quorum.bootstrap.servers": "controller:9093",
+                "broker.heartbeat.interval.ms": "500",
+                "broker.session.timeout.ms": str(random.choice((2_000, 5_000))),
+                "replica.lag.time.max.ms": str(random.choice((1_500, 10_000))),
+                "min.insync.replicas": "2",
+                "offsets.topic.num.partitions": "2",
+                "transaction.state.log.num.partitions": "2",
+            }
+            own = {
+                "process.roles": "controller",
+                "node.id": "100",
+                "listeners": "CONTROLLER://controller:9093",
+            }
+            self.controllers.append(self.world.add("controller", common | own))
+        for number in range(1, 2 if is_single else 4):
+            name = f"broker{number}"
+            own = {"node.id": str(number), "listeners": f"PLAINTEXT://{name}:9092"}
+            if not is_single:
+                own["process.roles"] = "broker"
+            self.brokers.append(self.world.add(name, common | own))
 
     def run(self) -> Report:
         with self.world as world:

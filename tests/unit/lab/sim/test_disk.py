@@ -123,7 +123,7 @@ def test_a_full_disk_takes_what_fits_and_then_refuses(disk: SimDisk) -> None:
     fd = calls.open("/data/a", NEW)
     disk.room = 4
     assert calls.pwritev(fd, [b"123456"], 0) == 4
-    with pytest.raises(OSError) as refused:
+    with pytest.raises(OSError, match="space") as refused:
         calls.pwritev(fd, [b"56"], 4)
     assert refused.value.errno == errno.ENOSPC
     disk.room = None

@@ -100,9 +100,11 @@ def test_what_a_process_starts_belongs_to_it() -> None:
     process = Process("machine")
     seen: list[str] = []
 
+    children: list[asyncio.Future[None]] = []
+
     async def live() -> None:
         loop.call_later(2, seen.append, "timer")
-        asyncio.ensure_future(child())
+        children.append(asyncio.ensure_future(child()))
 
     async def child() -> None:
         await asyncio.sleep(3)
