@@ -19,7 +19,10 @@ Respond = Callable[[Any], "Message | bytes | None"]
 class AnsweringNode:
     """Use as an async context manager; `ranges` is what it says of its versions."""
 
-    def __init__(self, respond: Respond, *, ranges: dict[int, tuple[int, int]]) -> None:
+    def __init__(
+        self, respond: Respond, *, ranges: dict[int, tuple[int, int]], port: int = 0
+    ) -> None:
+        self.port = port
         self._respond = respond
         self._ranges = ranges
         self.requests: list[tuple[int, Any]] = []
@@ -32,8 +35,8 @@ class AnsweringNode:
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def __aenter__(self) -> AnsweringNode:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port: int = self._server.sockets[0].getsockname()[1]
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -7,7 +7,7 @@ said in one line.
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from barnabas.base.settings import ConfigError
@@ -36,7 +36,10 @@ class Binding:
 def bind_listeners(
     config: BrokerConfig, *, bind: Callable[[Listener], socket.socket] | None = None
 ) -> list[Binding]:
-    """Bind every client-facing listener, or none.  `bind` makes the sockets; without it, the OS."""
+    """Bind every listener, or none.  `bind` makes the sockets; without it, the OS.
+
+    The listeners of the controller are bound where there is one.
+    """
     bind = bind or _bind
     resolved = config.listeners()
     if config.str("authorizer.class.name"):
@@ -45,9 +48,10 @@ def bind_listeners(
             "not pretend to. Remove the setting to let every client do everything."
         )
     advertised = {listener.name: listener for listener in resolved.advertised}
+    controllers = resolved.controller if "controller" in config.list("process.roles") else ()
     bound: list[Binding] = []
     try:
-        for listener in resolved.broker:
+        for listener in (*resolved.broker, *controllers):
             protocol = resolved.protocols[listener.name]
             if protocol not in SERVED:
                 raise ConfigError(
@@ -55,7 +59,8 @@ def bind_listeners(
                     f"this version serves {', '.join(sorted(SERVED))}."
                 )
             sock = bind(listener)
-            bound.append(Binding(sock, _told(sock, listener, protocol, advertised)))
+            told = _told(sock, listener, protocol, advertised)
+            bound.append(Binding(sock, replace(told, is_controllers=listener in controllers)))
     except BaseException:
         for binding in bound:
             binding.sock.close()

@@ -24,6 +24,7 @@ from barnabas.protocol.apis import BROKER, ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.listeners import BoundListener
+    from barnabas.broker.net.connection import Connection
     from barnabas.protocol.message import Message
 
 
@@ -37,6 +38,8 @@ class RequestContext:
     client_id: str | None
     listener: BoundListener
     peer_host: str
+    connection: Connection | None = None
+    """What it came on, for who wants to know when that breaks."""
 
 
 class Later:
@@ -134,7 +137,10 @@ def load_handlers() -> Table:
 
 def load_controller_handlers() -> Table:
     """The same for a controller: a broker that has none beside it need not know how."""
+    from barnabas.broker.controller_handlers.decided import register_decided
+
     _import_all("barnabas.broker.controller_handlers")
+    register_decided()
     return CONTROLLER_HANDLERS
 
 

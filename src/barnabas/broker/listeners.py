@@ -15,6 +15,8 @@ class BoundListener:
     port: int
     advertised_host: str
     advertised_port: int
+    is_controllers: bool = False
+    """Brokers reach the controller of this node here; clients do not come."""
 
     @property
     def uses_sendfile(self) -> bool:

@@ -1,8 +1,11 @@
-"""One process: sockets, logs, controller and broker, wired together, started and stopped.
+"""One process: a broker, a controller or both, wired together, started and stopped.
 
-Everything runs on the loop thread; slow disk work goes to the storage workers.  Starting takes the
-log directories (a second broker on them is refused), replays the metadata journal, recovers logs
-where that is needed, registers with the controller and only then accepts connections.
+Everything runs on the loop thread.  Starting binds the sockets, takes the log directories (a second
+broker on them is refused), brings the metadata up to date, recovers logs where that is needed,
+registers with the controller and only then lets clients in.
+
+`process.roles` says what a node is.  With the controller in the same process the broker calls it;
+with one elsewhere it follows its metadata log over the network (`joining.py`).
 """
 
 from __future__ import annotations
@@ -13,38 +16,29 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError
-from barnabas.base.settings import resolve_topic
-from barnabas.broker.dispatch import load_handlers
-from barnabas.broker.groups import Groups
-from barnabas.broker.handlers.producer_ids import ProducerIds
+from barnabas.broker.broker_part import BrokerPart
+from barnabas.broker.controller_part import ControllerPart
+from barnabas.broker.dispatch import load_controller_handlers, load_handlers
 from barnabas.broker.machine import Machine
 from barnabas.broker.net.requests import Requests
 from barnabas.broker.net.server import Server
-from barnabas.broker.net.turn import Turn
+from barnabas.broker.net.turn import NothingWritten, Turn
 from barnabas.broker.registration import heartbeat, register
-from barnabas.broker.replicating import Replicating
-from barnabas.broker.state import Broker
-from barnabas.broker.transactions import Transactions
-from barnabas.client.node_connection import NodeConnections
 from barnabas.controller.bootstrap import new_cluster_id, read_bootstrap
-from barnabas.controller.controller import Controller
-from barnabas.controller.decider.decision import Environment
 from barnabas.controller.decider.features import SUPPORTED
 from barnabas.controller.embedded_journal import DIRECTORY, EmbeddedJournal
-from barnabas.controller.image import ClusterImage, ImageChanges, ResourceType
-from barnabas.controller.sessions import BrokerSessions
-from barnabas.replication.fetch_session import FetchSessions
-from barnabas.replication.replicas import ReplicaManager
-from barnabas.storage.cleaner import Cleaner, CleanerSettings
-from barnabas.storage.config import LogConfig
 from barnabas.storage.directory import LogDirectory, read_meta
-from barnabas.storage.manager import LogManager, StorageSettings
 
 if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig
     from barnabas.broker.binding import Binding
+    from barnabas.broker.joining import Joining
+    from barnabas.broker.listeners import BoundListener
+    from barnabas.broker.state import Broker
+    from barnabas.controller.controller import Controller
     from barnabas.storage.fs import FilePool
-    from barnabas.storage.log import Log
+    from barnabas.storage.manager import LogManager
+    from barnabas.storage.workers import Workers
 
 logger = logging.getLogger("barnabas.node")
 
@@ -52,25 +46,51 @@ TICK_S = 1.0
 
 
 class Node:
-    """A broker with its own controller.  `start`, then `stop`, on one event loop."""
+    """`start`, then `stop`, on one event loop."""
 
     def __init__(self, config: BrokerConfig, machine: Machine | None = None) -> None:
-        self.config = config
         self.machine = machine or Machine()
         self.clock = self.machine.clock
-        self.broker: Broker
+        self.failed = asyncio.Event()
+        """Set when the node cannot go on: its last log directory failed, or another process has
+        taken its place."""
+        self.broker_part: BrokerPart | None = None
+        self.controller_part: ControllerPart | None = None
+        self._config = config
+        self._joining: Joining | None = None
+        self._journal_worker: Workers | None = None
         self._loop = asyncio.get_running_loop()
         self._began = self.clock.monotonic()
         self._ticker: asyncio.TimerHandle | None = None
         self._bindings: list[Binding] = []
         self._taken: list[LogDirectory] = []
-        self.failed = asyncio.Event()
-        """Set when the broker cannot go on: its last log directory failed."""
+
+    @property
+    def config(self) -> BrokerConfig:
+        """With the dynamic settings of the broker, if it is one."""
+        return self._config if self.broker_part is None else self.broker_part.config
+
+    @property
+    def broker(self) -> Broker:
+        assert self.broker_part is not None, "this node is no broker"
+        return self.broker_part.broker
+
+    @property
+    def logs(self) -> LogManager:
+        assert self.broker_part is not None, "this node is no broker"
+        return self.broker_part.logs
+
+    @property
+    def controller(self) -> Controller:
+        """The one in this process."""
+        assert self.controller_part is not None, "this node is no controller"
+        assert self.controller_part.active is not None, "this node is not the controller now"
+        return self.controller_part.active.controller
 
     # -- starting
 
     async def start(self) -> None:
-        self._bindings = self.machine.bind(self.config)
+        self._bindings = self.machine.bind(self._config)
         try:
             await self._start()
         except BaseException:
@@ -78,188 +98,148 @@ class Node:
                 binding.sock.close()
             for directory in self._taken:
                 directory.close()
+            if self._joining is not None:
+                self._joining.close()
             raise
 
     async def _start(self) -> None:
-        config, node_id = self.config, self.config.node_id
-        machine, pool = self.machine, self.machine.file_pool()
+        config, pool = self._config, self.machine.file_pool()
+        roles = config.list("process.roles")
         cluster_id = _cluster_id(config, pool)
-        workers = machine.workers(self._loop)
-        # Of its own: a change of metadata must not wait until a large segment is flushed.
-        self._journal_worker = machine.workers(self._loop, threads=1)
-        self.logs = LogManager(
-            StorageSettings.of(config),
-            node_id=node_id,
-            cluster_id=cluster_id,
-            workers=workers,
-            pool=pool,
-        )
-        self._take_directories(pool, cluster_id)
-        journal = EmbeddedJournal(
-            machine.journal_files(f"{config.metadata_log_dir}/{DIRECTORY}"),
-            node_id=node_id,
-            worker=self._journal_worker.submit,
-        )
-        sessions = BrokerSessions(config.int("broker.session.timeout.ms"))
-        self.controller = Controller(
-            journal=journal,
-            image=ClusterImage(cluster_id),
-            env=Environment(config=config, sessions=sessions, random=machine.random),
-            now_ms=self.clock.now_ms,
-        )
-        self.controller.load(
-            read_bootstrap(machine.journal_files(config.metadata_log_dir))
-            if journal.is_empty
-            else ()
-        )
-        config = self.config = self._effective_config()
-        self.logs.settings = StorageSettings.of(config)
-        self.logs.load(self.clock.now_ms(), self._log_config)
-        for directory in self.logs.directories:
-            if directory.logs and not directory.was_clean:
-                logger.warning(
-                    "%s was not closed cleanly: %d logs checked",
-                    directory.path,
-                    len(directory.logs),
-                )
-        self.logs.on_directory_failed = lambda _: self._directory_failed()
-        self._cleaner = Cleaner(
-            pool,
-            machine.workers(self._loop, threads=1),
-            settings=CleanerSettings.of(config),
-            clock=self.clock,
-            on_failure=lambda log, failure: self.logs.fail_directory(
-                self.logs.directory_of(log), failure
-            ),
-        )
-        self.logs.on_log_gone = self._cleaner.forget
-        self._build_broker(cluster_id)
-        self.epoch = self.broker.epoch = await register(self.broker, SUPPORTED)
-        self.logs.move_aside_unknown(self._is_known)
-        self.broker.groups.load_all()
-        self.broker.transactions.load_all()
-        for binding in self._bindings:
-            await self._server.listen(binding.sock, binding.listener)
+        if "controller" not in roles:
+            self._joining = self._join(cluster_id)
+            cluster_id = await self._joining.cluster_id()
+        elif cluster_id is None:
+            cluster_id = new_cluster_id()
+        if "broker" in roles:
+            self.broker_part = BrokerPart(
+                config,
+                self.machine,
+                self._loop,
+                pool,
+                cluster_id=cluster_id,
+                on_no_directory=self.failed.set,
+            )
+            self.broker_part.logs.take()
+            self._taken += self.broker_part.logs.directories
+        if "controller" in roles:
+            self._take_metadata_directory(pool, cluster_id)
+            self._activate_controller(cluster_id)
+        if self.broker_part is None:
+            await self._serve_controller()
+        elif self._joining is None:
+            await self._start_broker_beside_controller(self.broker_part)
+        else:
+            await self._start_broker(self.broker_part, self._joining)
         self._tick()
+        self._say_started(roles)
+
+    def _join(self, cluster_id: str | None) -> Joining:
+        from barnabas.broker.joining import Joining
+
+        return Joining(self._config, self._loop, cluster_id=cluster_id, on_expelled=self.failed.set)
+
+    def _take_metadata_directory(self, pool: FilePool, cluster_id: str) -> None:
+        """Before the journal is read: until then another process may still write it."""
+        metadata = LogDirectory(pool, self._config.metadata_log_dir)
+        if all(metadata.path != directory.path for directory in self._taken):
+            self._taken.append(metadata)
+            metadata.open(cluster_id=cluster_id, node_id=self._config.node_id)
+
+    def _activate_controller(self, cluster_id: str) -> None:
+        config, files = self._config, self.machine.journal_files
+        # Of its own: a change of metadata must not wait until a large segment is flushed.
+        worker = self._journal_worker = self.machine.workers(self._loop, threads=1)
+        self.controller_part = ControllerPart(
+            config,
+            self.machine,
+            self._loop,
+            cluster_id=cluster_id,
+            open_journal=lambda: EmbeddedJournal(
+                files(f"{config.metadata_log_dir}/{DIRECTORY}"),
+                node_id=config.node_id,
+                worker=worker.submit,
+            ),
+            bootstrap=lambda: read_bootstrap(files(config.metadata_log_dir)),
+            listeners=[one.listener for one in self._bindings if one.listener.is_controllers],
+        )
+        self.controller_part.activate()
+
+    async def _serve_controller(self) -> None:
+        self._turn = Turn(self._loop, NothingWritten())
+        assert self.controller_part is not None
+        requests = Requests(self.controller_part, load_controller_handlers())
+        self._server = Server(self._turn, requests, self._config)
+        await self._listen(controllers=True)
+
+    async def _start_broker_beside_controller(self, part: BrokerPart) -> None:
+        controller = self.controller
+        part.load(controller.image, controller, self._client_listeners())
+        controller.follow(part.follow)
+        self._make_server(part)
+        await self._listen(controllers=True)
+        part.broker.epoch = await register(part.broker, SUPPORTED)
+        part.load_coordinators()
+        await self._listen(controllers=False)
+
+    async def _start_broker(self, part: BrokerPart, joining: Joining) -> None:
+        listeners = self._client_listeners()
+        epoch = await joining.register(listeners, part.logs)
+        part.load(joining.image, joining.controller, listeners, epoch=epoch)
+        joining.follow(part)
+        self._make_server(part)
+        part.load_coordinators()
+        await self._listen(controllers=False)
+        await joining.enter()
+
+    def _client_listeners(self) -> list[BoundListener]:
+        return [one.listener for one in self._bindings if not one.listener.is_controllers]
+
+    def _make_server(self, part: BrokerPart) -> None:
+        self._turn = part.turn
+        self._server = Server(part.turn, Requests(part.broker, load_handlers()), part.config)
+        part.on_config = self._server.configure
+
+    async def _listen(self, *, controllers: bool) -> None:
+        for binding in self._bindings:
+            if binding.listener.is_controllers is controllers:
+                self._server.tune(binding.sock)
+                requests = None
+                if controllers and self.broker_part is not None:
+                    assert self.controller_part is not None
+                    requests = Requests(self.controller_part, load_controller_handlers())
+                await self._server.listen(binding.sock, binding.listener, requests)
+
+    def _say_started(self, roles: tuple[str, ...]) -> None:
+        config, part = self.config, self.broker_part
+        what = "broker" if part is not None else "controller"
+        directories = config.log_dirs if part is not None else (config.metadata_log_dir,)
         logger.info(
-            "started: broker %d, %s, data in %s, %d partitions, %.2f s",
-            node_id,
+            "started: %s %d, %s, data in %s, %d partitions, %.2f s",
+            what,
+            config.node_id,
             ", ".join(str(binding.listener) for binding in self._bindings),
-            ", ".join(config.log_dirs),
-            len(self.broker.replicas.all()),
+            ", ".join(directories),
+            len(part.broker.replicas.all()) if part is not None else self._partition_count(),
             self.clock.monotonic() - self._began,
         )
 
-    def _take_directories(self, pool: FilePool, cluster_id: str) -> None:
-        """Before the journal is read: until then another process may still write it."""
-        self.logs.take()
-        self._taken += self.logs.directories
-        metadata = LogDirectory(pool, self.config.metadata_log_dir)
-        if all(metadata.path != directory.path for directory in self._taken):
-            self._taken.append(metadata)
-            metadata.open(cluster_id=cluster_id, node_id=self.config.node_id)
-
-    def _build_broker(self, cluster_id: str) -> None:
-        config, image = self.config, self.controller.image
-        replicas = ReplicaManager(
-            node_id=config.node_id,
-            logs=self.logs,
-            topic_config=self._log_config,
-            lag_s=config.int("replica.lag.time.max.ms") / 1000,
-            monotonic=self.clock.monotonic,
-        )
-        self.broker = Broker(
-            node_id=config.node_id,
-            cluster_id=cluster_id,
-            config=config,
-            image=image,
-            controller=self.controller,
-            replicas=replicas,
-            logs=self.logs,
-            sessions=FetchSessions(
-                slots=config.int("max.incremental.fetch.session.cache.slots"),
-                rng=self.machine.random,
-            ),
-            producer_ids=ProducerIds(),
-            clock=self.clock,
-            listeners=[binding.listener for binding in self._bindings],
-            inter_broker_listener=config.listeners().inter_broker,
-        )
-        self.broker.connections = NodeConnections(
-            self._loop, client_id=f"broker-{config.node_id}", address_of=self.broker.address_of
-        )
-        self._turn = Turn(self._loop, replicas)
-        self._server = Server(self._turn, Requests(self.broker, load_handlers()), config)
-        for binding in self._bindings:
-            self._server.tune(binding.sock)
-        self.broker.replicating = Replicating(
-            self.broker, self._loop, schedule_turn=self._turn.schedule
-        )
-        self.broker.groups = Groups(self.broker, self._loop, schedule_turn=self._turn.schedule)
-        self.broker.transactions = Transactions(
-            self.broker, self._loop, schedule_turn=self._turn.schedule
-        )
-        replicas.load(image)
-        self.controller.follow(self._metadata_changed)
-
-    def _is_known(self, log: Log) -> bool:
-        topic = self.controller.image.topics_by_id.get(log.topic_id)
-        return topic is not None and log.partition < len(topic.partitions)
-
-    # -- following the metadata
-
-    def _metadata_changed(self, image: ClusterImage, changes: ImageChanges) -> None:
-        own = {(ResourceType.BROKER, ""), (ResourceType.BROKER, str(self.config.node_id))}
-        if changes.configs & own:
-            self.config = self.broker.config = self._effective_config()
-            self._server.configure(self.config)
-            self._cleaner.settings = CleanerSettings.of(self.config)
-            self.logs.settings = StorageSettings.of(self.config)
-            for topic in image.topics:
-                self.broker.replicas.reconfigure(topic)
-        self.broker.replicas.apply(image, changes)
-        self.broker.replicating.apply(changes)
-        self.broker.groups.apply(changes)
-        self.broker.transactions.apply(changes)
-        for kind, name in changes.configs:
-            if kind == ResourceType.TOPIC:
-                self.broker.replicas.reconfigure(name)
-        self._turn.schedule()
-
-    def _effective_config(self) -> BrokerConfig:
-        image = self.controller.image
-        return self.config.with_dynamic(
-            image.config(ResourceType.BROKER, ""),
-            image.config(ResourceType.BROKER, str(self.config.node_id)),
-        )
-
-    def _log_config(self, topic: str) -> LogConfig:
-        overrides = self.controller.image.topic_config(topic)
-        return LogConfig.of_topic(resolve_topic(self.config, overrides))
-
-    def _directory_failed(self) -> None:
-        self.broker.replicas.forget_failed_logs()
-        if not self.logs.usable_directories():
-            logger.critical("no log directory is left: stopping")
-            self.failed.set()
+    def _partition_count(self) -> int:
+        return self.controller.image.partition_count
 
     # -- time
 
     def _tick(self) -> None:
-        """About once a second: retention, checkpoints, flushes, idle connections.
+        """About once a second: retention, checkpoints, flushes, sessions, idle connections.
 
         A fault in one of them does not keep the others from being done.
         """
         self._ticker = self._loop.call_later(TICK_S, self._tick)
-        now_ms = self.clock.now_ms()
-        for work in (
-            partial(self.logs.tick, now_ms),
-            partial(self._cleaner.tick, self.logs.logs.values(), now_ms),
-            self.broker.replicas.retry_full_disk,
-            partial(self.broker.transactions.forget_old, now_ms),
-            self.controller.tick,
-            partial(self._server.close_idle, self._turn.now),
-        ):
+        chores = [] if self.broker_part is None else self.broker_part.chores(self.clock.now_ms())
+        if self.controller_part is not None:
+            chores.append(self.controller_part.tick)
+        chores.append(partial(self._server.close_idle, self._turn.now))
+        for work in chores:
             try:
                 work()
             except Exception:
@@ -270,39 +250,49 @@ class Node:
 
     async def stop(self) -> None:
         """A clean shutdown: the next start trusts what it finds and recovers nothing."""
-        self._server.stop_accepting()
+        if self._joining is None:
+            self._server.stop_accepting()
         if self._ticker is not None:
             self._ticker.cancel()
-        if not self.failed.is_set():
+        if self.broker_part is not None and not self.failed.is_set():
             await self._leave()
-        self.broker.transactions.stop()
-        self.broker.groups.stop()
-        self.broker.replicating.stop()
-        self.broker.connections.close()
-        self._turn.write()
+        self._server.stop_accepting()
+        if self.broker_part is not None:
+            self.broker_part.stop()
         self._server.close_all()
         self._turn.stop()
+        if self._joining is not None:
+            self._joining.close()
         await asyncio.sleep(0)  # one turn, in which the transports close their sockets
-        self.controller.close()
-        self._journal_worker.close()
-        self._cleaner.close()
-        self.logs.close(broker_epoch=self.epoch)
+        if self.controller_part is not None:
+            self.controller_part.deactivate()
+        if self._journal_worker is not None:
+            self._journal_worker.close()
+        if self.broker_part is not None:
+            self.broker_part.close()
         for directory in self._taken:
             directory.close()
-        logger.info("stopped: broker %d", self.config.node_id)
+        logger.info("stopped: %s", self)
 
     async def _leave(self) -> None:
         """Tell the controller.  If it cannot note it, logs are closed cleanly all the same."""
         try:
-            await heartbeat(self.broker, self.epoch, leaving=True)
+            if self._joining is not None:
+                await self._joining.leave()
+            else:
+                await heartbeat(self.broker, self.broker.epoch, leaving=True)
         except ApiError as error:
             logger.warning("leaving without the controller's knowledge: %s", error)
 
+    def __str__(self) -> str:
+        what = "controller" if "broker" not in self._config.list("process.roles") else "broker"
+        return f"{what} {self._config.node_id}"
 
-def _cluster_id(config: BrokerConfig, pool: FilePool) -> str:
-    """The one that a log directory belongs to, or a new one."""
+
+def _cluster_id(config: BrokerConfig, pool: FilePool) -> str | None:
+    """The one that a log directory belongs to; None if they are all new."""
     for directory in (*config.log_dirs, config.metadata_log_dir):
         meta = read_meta(pool, directory)
         if meta is not None:
             return meta.cluster_id
-    return new_cluster_id()
+    return None

@@ -18,11 +18,14 @@ from barnabas.protocol.messages.broker_registration import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from barnabas.base.settings import BrokerConfig
+    from barnabas.broker.listeners import BoundListener
     from barnabas.broker.state import Broker
     from barnabas.controller.image import VersionRange
     from barnabas.protocol.message import Message
+    from barnabas.storage.manager import LogManager
 
 PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
@@ -37,35 +40,46 @@ async def ask(broker: Broker, request: Message) -> Any:
     return response
 
 
+def registration_request(
+    config: BrokerConfig,
+    cluster_id: str,
+    listeners: Sequence[BoundListener],
+    logs: LogManager,
+    features: Mapping[str, VersionRange],
+) -> BrokerRegistrationRequest:
+    """Who this broker is.  Each call is another incarnation: one for each start of a process."""
+    return BrokerRegistrationRequest(
+        broker_id=config.node_id,
+        cluster_id=cluster_id,
+        incarnation_id=random_id(),
+        listeners=[
+            Listener(
+                name=listener.name,
+                host=listener.advertised_host,
+                port=listener.advertised_port,
+                security_protocol=PROTOCOL_NUMBERS[listener.security_protocol],
+            )
+            for listener in listeners
+        ],
+        features=[
+            Feature(name=name, min_supported_version=levels.min, max_supported_version=levels.max)
+            for name, levels in features.items()
+        ],
+        rack=config.optional_str("broker.rack"),
+        log_dirs=[
+            directory.meta.directory_id
+            for directory in logs.usable_directories()
+            if directory.meta is not None
+        ],
+    )
+
+
 async def register(broker: Broker, features: Mapping[str, VersionRange]) -> int:
     """Register this broker and have it unfenced; its epoch."""
     response = await ask(
         broker,
-        BrokerRegistrationRequest(
-            broker_id=broker.node_id,
-            cluster_id=broker.cluster_id,
-            incarnation_id=random_id(),
-            listeners=[
-                Listener(
-                    name=listener.name,
-                    host=listener.advertised_host,
-                    port=listener.advertised_port,
-                    security_protocol=PROTOCOL_NUMBERS[listener.security_protocol],
-                )
-                for listener in broker.listeners
-            ],
-            features=[
-                Feature(
-                    name=name, min_supported_version=levels.min, max_supported_version=levels.max
-                )
-                for name, levels in features.items()
-            ],
-            rack=broker.config.optional_str("broker.rack"),
-            log_dirs=[
-                directory.meta.directory_id
-                for directory in broker.logs.usable_directories()
-                if directory.meta is not None
-            ],
+        registration_request(
+            broker.config, broker.cluster_id, broker.listeners, broker.logs, features
         ),
     )
     epoch: int = response.broker_epoch

@@ -24,6 +24,7 @@ def run(config: BrokerConfig, *, log_level: str = "info") -> int:
     gc.disable()  # modules, declarations and logs are made to stay; switched on once they are there
     from barnabas.base.errors import ApiError
     from barnabas.broker.binding import CannotListen
+    from barnabas.broker.membership import CannotJoin
     from barnabas.storage.directory import DirectoryRefused
 
     logging.basicConfig(stream=sys.stdout, level=log_level.upper(), format=LOG_FORMAT)
@@ -32,7 +33,7 @@ def run(config: BrokerConfig, *, log_level: str = "info") -> int:
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(_serve(config))
-    except (ApiError, CannotListen, DirectoryRefused) as error:
+    except (ApiError, CannotJoin, CannotListen, DirectoryRefused) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 
@@ -68,6 +69,6 @@ async def _serve(config: BrokerConfig) -> int:
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     for task in waiting:
         task.cancel()
-    logger.info("stopping: broker %d", config.node_id)
+    logger.info("stopping: %s", node)
     await node.stop()
     return 1 if node.failed.is_set() else 0

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.protocol.apis import APIS, Api, ApiKey
 from barnabas.protocol.errors import DecodeError, EncodeError
@@ -238,6 +238,14 @@ class NodeConnection(asyncio.BufferedProtocol):
             self._write(waiting)
 
 
+class _Failures(NamedTuple):
+    """A node was not reached there: how long it is left alone, and until when."""
+
+    address: Address
+    pause_s: float
+    not_before: float
+
+
 class NodeConnections:
     """Connections to the nodes of a cluster by id: made when first needed, and made anew.
 
@@ -251,13 +259,14 @@ class NodeConnections:
         *,
         client_id: str,
         address_of: Callable[[int], Address | None],
+        backoff_s_max: float = BACKOFF_S_MAX,
     ) -> None:
+        self._backoff_s_max = backoff_s_max
         self._loop = loop
         self._client_id = client_id
         self._address_of = address_of
         self._open: dict[int, NodeConnection] = {}
-        self._failures: dict[int, tuple[int, float]] = {}
-        """How often a node was not reached, and when it may be tried again."""
+        self._failures: dict[int, _Failures] = {}
 
     def send(self, node_id: int, request: Message, done: Answered, *, timeout_s: float) -> None:
         """Send `request` to that node, over the connection that all requests of this kind share.
@@ -296,8 +305,12 @@ class NodeConnections:
             self.drop(node_id)
         if address is None:
             return None
-        _, not_before = self._failures.get(node_id, (0, 0.0))
-        if self._loop.time() < not_before:
+        failures = self._failures.get(node_id)
+        if (
+            failures is not None
+            and failures.address == address
+            and self._loop.time() < failures.not_before
+        ):
             return None
         made = self._make(address, lambda: self._lost(node_id, made))
         self._open[node_id] = made
@@ -318,9 +331,12 @@ class NodeConnections:
         if connection.was_ready:
             self._failures.pop(node_id, None)
             return
-        count = self._failures.get(node_id, (0, 0.0))[0]
-        pause = min(BACKOFF_S * 2**count, BACKOFF_S_MAX)
-        self._failures[node_id] = (min(count + 1, 10), self._loop.time() + pause)
+        before = self._failures.get(node_id)
+        pause_s = BACKOFF_S
+        if before is not None and before.address == connection.address:
+            pause_s = min(before.pause_s * 2, self._backoff_s_max)
+        not_before = self._loop.time() + pause_s
+        self._failures[node_id] = _Failures(connection.address, pause_s, not_before)
 
 
 def _call(done: Answered, response: Message | None) -> None:

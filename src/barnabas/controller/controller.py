@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ErrorCode, StorageFailed, UnknownServerError
+from barnabas.base.errors import StorageFailed, UnknownServerError
 from barnabas.controller import decider
 from barnabas.controller.decider.brokers import decide_fence
 from barnabas.controller.decider.decision import Decision, Environment
+from barnabas.controller.decider.periodic import PeriodicWork, Task
 from barnabas.protocol.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -28,10 +29,12 @@ from barnabas.protocol.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from barnabas.protocol.messages.elect_leaders import ElectLeadersResponse
 
 if TYPE_CHECKING:
     from barnabas.controller.image import ClusterImage, ImageChanges
     from barnabas.controller.journal import Journal
+    from barnabas.controller.metadata_log import MetadataLog
     from barnabas.protocol.message import Message
 
 log = logging.getLogger(__name__)
@@ -67,11 +70,15 @@ class Controller:
         image: ClusterImage,
         env: Environment,
         now_ms: Callable[[], int],
+        log: MetadataLog | None = None,
     ) -> None:
+        """`log` gets every run that is committed: for brokers that are elsewhere."""
         self.image = image
+        self.log = log
         self._journal = journal
         self._env = env
         self._now_ms = now_ms
+        self._periodic = PeriodicWork()
         self._queue: list[_Work] = []
         self._followers: list[Follower] = []
         self._initial: tuple[Message, ...] = ()
@@ -119,17 +126,33 @@ class Controller:
         )
 
     def tick(self) -> None:
-        """Fence brokers that were not heard of in time.  To be called every second or so."""
-        for broker_id in self._env.sessions.expired(self._now_ms()):
+        """Fence brokers that were not heard of in time, and do what is to be done now and then.
+
+        To be called every second or so.
+        """
+        now_ms = self._now_ms()
+        for broker_id in self._env.sessions.expired(now_ms):
             log.warning("broker %d was not heard of in time: fenced", broker_id)
-            self._env.sessions.forget(broker_id)
+            self.fence(broker_id)
+        for task in self._periodic.due(self.image, self._env, now_ms):
             self._enqueue(
                 _Work(
-                    decide=partial(self._decide_fence, broker_id),
-                    refuse=lambda _: BrokerHeartbeatResponse(),
+                    decide=partial(self._decide_task, task),
+                    refuse=lambda _: ElectLeadersResponse(),
                     done=lambda _: None,
                 )
             )
+
+    def fence(self, broker_id: int) -> None:
+        """That broker is gone: others lead from now on, until it is heard of again."""
+        self._env.sessions.forget(broker_id)
+        self._enqueue(
+            _Work(
+                decide=partial(self._decide_fence, broker_id),
+                refuse=lambda _: BrokerHeartbeatResponse(),
+                done=lambda _: None,
+            )
+        )
 
     def close(self) -> None:
         """Let go of the journal.  Requests that are not answered yet never will be."""
@@ -143,6 +166,11 @@ class Controller:
 
     def _decide_fence(self, broker_id: int, image: ClusterImage, now_ms: int) -> Decision:
         return decide_fence(image, broker_id, self._env)
+
+    def _decide_task(self, task: Task, image: ClusterImage, now_ms: int) -> Decision:
+        decision = task.decide(image, self._env)
+        self._periodic.decided(task, decision, now_ms)
+        return decision
 
     def _enqueue(self, work: _Work) -> None:
         self._queue.append(work)
@@ -232,6 +260,13 @@ class Controller:
         changes = self.image.replay_run(
             entry.decision.records, offset=entry.offset, epoch=self._journal.epoch
         )
+        if self.log is not None:
+            self.log.append(
+                entry.decision.records,
+                last_offset=entry.offset,
+                epoch=self._journal.epoch,
+                now_ms=self._now_ms(),
+            )
         for follower in self._followers:
             try:
                 follower(self.image, changes)
@@ -245,17 +280,28 @@ class Controller:
             log.exception("a response could not be delivered")
 
     def _answered(self, request: Message, done: Answer, response: Message) -> None:
-        """Note that a broker was heard of, then pass the response on."""
-        if isinstance(request, BrokerRegistrationRequest | BrokerHeartbeatRequest):
-            assert isinstance(response, BrokerRegistrationResponse | BrokerHeartbeatResponse)
-            if response.error_code == ErrorCode.NONE:
+        """Note what was heard of a broker, then pass the response on."""
+        match request, response:
+            case BrokerRegistrationRequest(), BrokerRegistrationResponse(error_code=0):
+                self._env.sessions.forget(request.broker_id)
                 self._touch(request.broker_id)
+            case BrokerHeartbeatRequest(), BrokerHeartbeatResponse(error_code=0):
+                self._heard(request, response)
         done(response)
 
-    def _touch(self, broker_id: int) -> None:
+    def _heard(self, request: BrokerHeartbeatRequest, response: BrokerHeartbeatResponse) -> None:
+        broker = self.image.brokers.get(request.broker_id)
+        if response.should_shut_down or broker is None:
+            self._env.sessions.forget(request.broker_id)
+            return
+        self._touch(request.broker_id, metadata_offset=request.current_metadata_offset)
+        if broker.in_controlled_shutdown:
+            self._env.sessions.start_leaving(broker.id, self.image.applied_offset)
+
+    def _touch(self, broker_id: int, *, metadata_offset: int = -1) -> None:
         """The controller's own node needs no heartbeats to be known to live."""
         if broker_id != self._env.config.node_id:
-            self._env.sessions.touch(broker_id, self._now_ms())
+            self._env.sessions.touch(broker_id, self._now_ms(), metadata_offset=metadata_offset)
 
     def _write_snapshot(self) -> None:
         self._busy = True

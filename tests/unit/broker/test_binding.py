@@ -89,6 +89,19 @@ def test_controllers_listeners_are_not_for_clients(sockets: ExitStack) -> None:
         controller_listener_names="CONTROLLER",
     )
 
+    told = [(binding.listener.name, binding.listener.is_controllers) for binding in bindings]
+    assert told == [("PLAINTEXT", False), ("CONTROLLER", True)]
+
+
+def test_a_broker_without_a_controller_has_no_listener_for_one(sockets: ExitStack) -> None:
+    bindings = bind(
+        sockets,
+        "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
+        controller_listener_names="CONTROLLER",
+        process_roles="broker",
+        controller_quorum_bootstrap_servers="localhost:1",
+    )
+
     assert [binding.listener.name for binding in bindings] == ["PLAINTEXT"]
 
 

@@ -288,13 +288,39 @@ def test_a_node_that_was_not_reached_is_left_alone_for_a_while_then_tried_again(
         nodes.addresses[2] = ("127.0.0.1", port)
         assert await nodes.ask(2) is None
         await asyncio.sleep(0)
-        async with AnsweringNode(metadata, ranges=RANGES) as node:
-            nodes.addresses[2] = ("127.0.0.1", node.port)
+        async with AnsweringNode(metadata, ranges=RANGES, port=port) as node:
             assert await nodes.ask(2) is None
             assert node.accepted == 0
+            while await nodes.ask(2) is None:
+                await asyncio.sleep(0.01)
+            assert node.accepted == 1
+        nodes.connections.close()
+
+
+def test_a_node_that_was_not_reached_is_tried_at_once_where_it_is_now() -> None:
+    async def scenario() -> None:
+        nodes = Nodes()
+        async with AnsweringNode(metadata, ranges=RANGES) as gone:
+            nodes.addresses[2] = ("127.0.0.1", gone.port)
+        assert await nodes.ask(2) is None
+        async with AnsweringNode(metadata, ranges=RANGES) as node:
+            nodes.addresses[2] = ("127.0.0.1", node.port)
+            assert await nodes.ask(2) is not None
+            nodes.connections.close()
+
+    run(scenario())
+
+
+def test_a_node_that_was_dropped_is_tried_at_once() -> None:
+    async def scenario() -> None:
+        nodes = Nodes()
+        async with AnsweringNode(metadata, ranges=RANGES) as gone:
+            nodes.addresses[2] = ("127.0.0.1", gone.port)
+        assert await nodes.ask(2) is None
+        async with AnsweringNode(metadata, ranges=RANGES, port=gone.port):
             nodes.connections.drop(2)
             assert await nodes.ask(2) is not None
-        nodes.connections.close()
+            nodes.connections.close()
 
     run(scenario())
 

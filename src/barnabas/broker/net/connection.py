@@ -19,6 +19,8 @@ from barnabas.broker.net.buffers import FrameBuffer
 from barnabas.protocol.errors import DecodeError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from barnabas.broker.dispatch import Later
     from barnabas.broker.listeners import BoundListener
     from barnabas.broker.net.requests import Requests
@@ -64,6 +66,7 @@ class Connection(asyncio.BufferedProtocol):
         self.produce_memo: Any = None
         self.last_active = 0.0
         self.closed = False
+        self._when_lost: list[Callable[[], None]] = []
         self.queued = False
         """In the turn's list of connections with something to send."""
         self._frame: FrameBuffer | None = None
@@ -112,6 +115,12 @@ class Connection(asyncio.BufferedProtocol):
                 part.later.abandon()
         self.out = []  # not cleared: partitions hold positions in it until they are written
         self.server.forget(self)
+        for call in self._when_lost:
+            call()
+
+    def when_lost(self, call: Callable[[], None]) -> None:
+        """Call when this connection has ended, whoever ended it."""
+        self._when_lost.append(call)
 
     def eof_received(self) -> bool:
         """The client sends no more: give it the answers that are ready, then close."""

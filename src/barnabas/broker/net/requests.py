@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.base.errors import ApiError, ErrorCode, code_for
-from barnabas.broker.dispatch import Entry, Later, RequestContext
+from barnabas.broker.dispatch import Entry, Later, RequestContext, Table
 from barnabas.broker.net.produce_memo import learn
 from barnabas.protocol.apis import Api, ApiKey, api
 from barnabas.protocol.errors import DecodeError
@@ -19,6 +19,7 @@ from barnabas.protocol.framing import read_request_header
 from barnabas.storage.fs import FileSlice
 
 if TYPE_CHECKING:
+    from barnabas.broker.controller_part import ControllerPart
     from barnabas.broker.net.connection import Connection, Slot
     from barnabas.broker.state import Broker
     from barnabas.protocol.message import Message
@@ -34,10 +35,11 @@ Produce is not: its records stay as they are."""
 
 
 class Requests:
-    """Decodes, dispatches and encodes for all connections of one broker."""
+    """Decodes, dispatches and encodes for all connections to one kind of listener."""
 
-    def __init__(self, broker: Broker, handlers: dict[int, Entry]) -> None:
-        self._broker = broker
+    def __init__(self, state: Broker | ControllerPart, handlers: Table) -> None:
+        """`state` is what the handlers get."""
+        self._state = state
         self._routes = {key: (entry, api(entry.key)) for key, entry in handlers.items()}
 
     def handle(
@@ -71,12 +73,13 @@ class Requests:
             client_id=client_id,
             listener=connection.listener,
             peer_host=connection.peer_host,
+            connection=connection,
         )
         # Bytes after the end are passed over, as Apache Kafka does: librdkafka sends some.
         request: Any
         request, end = described.request.read(frame, pos, version)
         if key == ApiKey.PRODUCE and end == len(frame):
-            broker = self._broker
+            broker = cast("Broker", self._state)  # nobody else is produced to
             connection.produce_memo = learn(broker.replicas, broker.clock, frame, pos, request)
         self._dispatch(connection, entry, described, ctx, request)
 
@@ -89,7 +92,7 @@ class Requests:
         request: Any,
     ) -> None:
         try:
-            answer = entry.handler(self._broker, ctx, request)
+            answer = entry.handler(self._state, ctx, request)
         except DecodeError:
             raise  # the handler wants the connection closed
         except Exception as error:
@@ -161,6 +164,6 @@ class Requests:
             peer_host=connection.peer_host,
         )
         described = self._routes[entry.key][1]
-        response: Any = entry.handler(self._broker, ctx, described.request())
+        response: Any = entry.handler(self._state, ctx, described.request())
         response.error_code = int(ErrorCode.UNSUPPORTED_VERSION)
         connection.answer(self._encode(described, ctx, response))

@@ -57,10 +57,13 @@ class Server:
         self._send_buffer = _if_set(config, "socket.send.buffer.bytes")
         self._receive_buffer = _if_set(config, "socket.receive.buffer.bytes")
 
-    async def listen(self, sock: socket.socket, listener: BoundListener) -> None:
-        """Serve an already bound socket."""
+    async def listen(
+        self, sock: socket.socket, listener: BoundListener, requests: Requests | None = None
+    ) -> None:
+        """Serve an already bound socket, by `requests` if given."""
+        answers = requests or self._requests
         server = await self.turn.loop.create_server(
-            lambda: Connection(self, listener, self._requests), sock=sock, backlog=self._backlog
+            lambda: Connection(self, listener, answers), sock=sock, backlog=self._backlog
         )
         self._servers.append(server)
 

@@ -8,21 +8,54 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.broker.net.buffers import FramePool, ReceiveBuffer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from barnabas.broker.net.connection import Connection
-    from barnabas.replication.replicas import ReplicaManager
 
 logger = logging.getLogger("barnabas.net")
+
+
+class Written(Protocol):
+    """What is written at the end of a turn, and who waits for it: the replicas of a broker."""
+
+    @property
+    def dirty(self) -> Sequence[object]:
+        """What has something to be written."""
+
+    def write_dirty(self) -> None:
+        """Write it all, and answer who waits."""
+
+    def expire(self, now: float) -> None:
+        """Answer those whose time is up."""
+
+    def next_deadline(self) -> float | None:
+        """When the first of them is."""
+
+
+class NothingWritten:
+    """For a node that is no broker."""
+
+    dirty: tuple[object, ...] = ()
+
+    def write_dirty(self) -> None:
+        pass
+
+    def expire(self, now: float) -> None:
+        pass
+
+    def next_deadline(self) -> float | None:
+        return None
 
 
 class Turn:
     """Loop thread only.  `now` is the loop's monotonic time at the last turn."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, replicas: ReplicaManager) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, replicas: Written) -> None:
         self.loop = loop
         self.replicas = replicas
         self.buffer = ReceiveBuffer()

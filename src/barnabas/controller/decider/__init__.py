@@ -6,6 +6,7 @@ for.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -26,15 +27,24 @@ _DECIDERS: dict[int, _Decider] = {
     20: _Decider("delete_topics"),
     33: _Decider("configs", "decide_legacy", "refuse_legacy"),
     37: _Decider("create_partitions"),
+    43: _Decider("elect_leaders"),
     44: _Decider("configs", "decide_incremental", "refuse_incremental"),
+    45: _Decider("reassignments"),
+    46: _Decider("reassignments", "decide_list", "refuse_list"),
     56: _Decider("alter_partition"),
     57: _Decider("features"),
     62: _Decider("brokers", "decide_registration", "refuse_registration"),
     63: _Decider("brokers", "decide_heartbeat", "refuse_heartbeat"),
     64: _Decider("brokers", "decide_unregister", "refuse_unregister"),
     67: _Decider("producer_ids"),
+    73: _Decider("directories"),
 }
 """By API key."""
+
+
+def decided_keys() -> Iterable[int]:
+    """The API keys of all requests for the controller."""
+    return _DECIDERS.keys()
 
 
 def can_decide(request: Message) -> bool:

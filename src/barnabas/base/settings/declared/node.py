@@ -89,6 +89,14 @@ SETTINGS = (
         doc="How long a silent broker keeps its place before it is fenced.",
     ),
     setting(
+        "controller.broker.grace.ms",
+        Int(0),
+        default=500,
+        internal=True,
+        doc="How long after the connection of a broker to the controller broke it may be silent "
+        "before it is fenced; a setting of Barnabas.",
+    ),
+    setting(
         "server.max.startup.time.ms",
         Long(0),
         default=LONG_MAX,

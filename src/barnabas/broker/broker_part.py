@@ -1,0 +1,225 @@
+"""The broker of a node: its logs, partitions and coordinators, made from the metadata it follows.
+
+Everything runs on the loop thread; slow disk work goes to the storage workers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from barnabas.base.settings import resolve_topic
+from barnabas.broker.groups import Groups
+from barnabas.broker.handlers.producer_ids import ProducerIds
+from barnabas.broker.net.turn import Turn
+from barnabas.broker.replicating import Replicating
+from barnabas.broker.state import Broker
+from barnabas.broker.transactions import Transactions
+from barnabas.client.node_connection import NodeConnections
+from barnabas.controller.image import ClusterImage, ImageChanges, ResourceType
+from barnabas.replication.fetch_session import FetchSessions
+from barnabas.replication.replicas import ReplicaManager
+from barnabas.storage.cleaner import Cleaner, CleanerSettings
+from barnabas.storage.config import LogConfig
+from barnabas.storage.manager import LogManager, StorageSettings
+
+if TYPE_CHECKING:
+    from barnabas.base.settings import BrokerConfig
+    from barnabas.broker.listeners import BoundListener
+    from barnabas.broker.machine import Machine
+    from barnabas.broker.state import ControllerPort
+    from barnabas.storage.fs import FilePool
+    from barnabas.storage.log import Log
+
+logger = logging.getLogger("barnabas.node")
+
+
+class BrokerPart:
+    """`load`, then `follow` every change of metadata; `close` in the end.
+
+    Its log directories are taken (`logs.take`) by the node, before anything in them is read.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        machine: Machine,
+        loop: asyncio.AbstractEventLoop,
+        pool: FilePool,
+        *,
+        cluster_id: str,
+        on_no_directory: Callable[[], None],
+    ) -> None:
+        """`on_no_directory`: the last log directory has failed."""
+        self.config = config
+        self.broker: Broker
+        self.turn: Turn
+        self.on_config: Callable[[BrokerConfig], None] = lambda config: None
+        """Told when a dynamic setting has changed."""
+        self._machine = machine
+        self._clock = machine.clock
+        self._loop = loop
+        self._pool = pool
+        self._cluster_id = cluster_id
+        self._on_no_directory = on_no_directory
+        self._image: ClusterImage
+        self.logs = LogManager(
+            StorageSettings.of(config),
+            node_id=config.node_id,
+            cluster_id=cluster_id,
+            workers=machine.workers(loop),
+            pool=pool,
+        )
+
+    # -- starting
+
+    def load(
+        self,
+        image: ClusterImage,
+        controller: ControllerPort,
+        listeners: Sequence[BoundListener],
+        *,
+        epoch: int = -1,
+    ) -> None:
+        """Recover the logs where that is needed, and open the partitions of `image`.
+
+        `epoch` is that of the registration, where this broker has registered before.
+        """
+        self._image = image
+        config = self.config = self._effective_config()
+        self.logs.settings = StorageSettings.of(config)
+        self.logs.load(self._clock.now_ms(), self._log_config)
+        for directory in self.logs.directories:
+            if directory.logs and not directory.was_clean:
+                logger.warning(
+                    "%s was not closed cleanly: %d logs checked",
+                    directory.path,
+                    len(directory.logs),
+                )
+        self.logs.on_directory_failed = lambda _: self._directory_failed()
+        self._cleaner = Cleaner(
+            self._pool,
+            self._machine.workers(self._loop, threads=1),
+            settings=CleanerSettings.of(config),
+            clock=self._clock,
+            on_failure=lambda log, failure: self.logs.fail_directory(
+                self.logs.directory_of(log), failure
+            ),
+        )
+        self.logs.on_log_gone = self._cleaner.forget
+        self._build(controller, listeners, epoch)
+
+    def _build(
+        self, controller: ControllerPort, listeners: Sequence[BoundListener], epoch: int
+    ) -> None:
+        config = self.config
+        replicas = ReplicaManager(
+            node_id=config.node_id,
+            logs=self.logs,
+            topic_config=self._log_config,
+            lag_s=config.int("replica.lag.time.max.ms") / 1000,
+            monotonic=self._clock.monotonic,
+        )
+        broker = self.broker = Broker(
+            node_id=config.node_id,
+            cluster_id=self._cluster_id,
+            config=config,
+            image=self._image,
+            controller=controller,
+            replicas=replicas,
+            logs=self.logs,
+            sessions=FetchSessions(
+                slots=config.int("max.incremental.fetch.session.cache.slots"),
+                rng=self._machine.random,
+            ),
+            producer_ids=ProducerIds(),
+            clock=self._clock,
+            epoch=epoch,
+            listeners=list(listeners),
+            inter_broker_listener=config.listeners().inter_broker,
+        )
+        broker.connections = NodeConnections(
+            self._loop, client_id=f"broker-{config.node_id}", address_of=broker.address_of
+        )
+        self.turn = Turn(self._loop, replicas)
+        schedule = self.turn.schedule
+        broker.replicating = Replicating(broker, self._loop, schedule_turn=schedule)
+        broker.groups = Groups(broker, self._loop, schedule_turn=schedule)
+        broker.transactions = Transactions(broker, self._loop, schedule_turn=schedule)
+        replicas.load(self._image)
+
+    def load_coordinators(self) -> None:
+        """Take charge of groups and transactions; logs that nobody knows are moved aside first."""
+        self.logs.move_aside_unknown(self._is_known)
+        self.broker.groups.load_all()
+        self.broker.transactions.load_all()
+
+    def _is_known(self, log: Log) -> bool:
+        topic = self._image.topics_by_id.get(log.topic_id)
+        return topic is not None and log.partition < len(topic.partitions)
+
+    # -- following the metadata
+
+    def follow(self, image: ClusterImage, changes: ImageChanges) -> None:
+        """`image` has changed: open and drop logs, put settings into effect."""
+        own = {(ResourceType.BROKER, ""), (ResourceType.BROKER, str(self.config.node_id))}
+        if changes.configs & own:
+            self.config = self.broker.config = self._effective_config()
+            self.on_config(self.config)
+            self._cleaner.settings = CleanerSettings.of(self.config)
+            self.logs.settings = StorageSettings.of(self.config)
+            for topic in image.topics:
+                self.broker.replicas.reconfigure(topic)
+        self.broker.replicas.apply(image, changes)
+        self.broker.replicating.apply(changes)
+        self.broker.groups.apply(changes)
+        self.broker.transactions.apply(changes)
+        for kind, name in changes.configs:
+            if kind == ResourceType.TOPIC:
+                self.broker.replicas.reconfigure(name)
+        self.turn.schedule()
+
+    def _effective_config(self) -> BrokerConfig:
+        return self.config.with_dynamic(
+            self._image.config(ResourceType.BROKER, ""),
+            self._image.config(ResourceType.BROKER, str(self.config.node_id)),
+        )
+
+    def _log_config(self, topic: str) -> LogConfig:
+        overrides = self._image.topic_config(topic)
+        return LogConfig.of_topic(resolve_topic(self.config, overrides))
+
+    def _directory_failed(self) -> None:
+        self.broker.replicas.forget_failed_logs()
+        if not self.logs.usable_directories():
+            logger.critical("no log directory is left: stopping")
+            self._on_no_directory()
+
+    # -- time
+
+    def chores(self, now_ms: int) -> list[Callable[[], object]]:
+        """What is to be done about once a second."""
+        return [
+            partial(self.logs.tick, now_ms),
+            partial(self._cleaner.tick, self.logs.logs.values(), now_ms),
+            self.broker.replicas.retry_full_disk,
+            partial(self.broker.transactions.forget_old, now_ms),
+        ]
+
+    # -- stopping
+
+    def stop(self) -> None:
+        """Answer nothing new, and write what was promised."""
+        self.broker.transactions.stop()
+        self.broker.groups.stop()
+        self.broker.replicating.stop()
+        self.broker.connections.close()
+        self.turn.write()
+
+    def close(self) -> None:
+        """Close the logs cleanly: the next start trusts what it finds and recovers nothing."""
+        self._cleaner.close()
+        self.logs.close(broker_epoch=self.broker.epoch)
