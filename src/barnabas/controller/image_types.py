@@ -70,6 +70,14 @@ class BrokerImage:
         """The endpoint of that listener name, if the broker has it."""
         return next((e for e in self.endpoints if e.name == listener), None)
 
+    def has_directory(self, directory: bytes) -> bool:
+        """Whether a replica that is said to be in that log directory can be used."""
+        if directory == LOST_DIRECTORY:
+            return False
+        if directory in (UNKNOWN_DIRECTORY, UNASSIGNED_DIRECTORY) or not self.log_dirs:
+            return True
+        return directory in self.log_dirs
+
     def default_directory(self) -> bytes:
         """Where a new replica on this broker goes: its only directory, or one not chosen yet."""
         match self.log_dirs:

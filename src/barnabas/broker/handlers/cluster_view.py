@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
-from barnabas.controller.image_types import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, UNKNOWN_DIRECTORY
+from barnabas.controller.image_types import UNKNOWN_DIRECTORY
 
 if TYPE_CHECKING:
     from barnabas.controller.image import ClusterImage
@@ -67,20 +67,11 @@ def offline_replicas(image: ClusterImage, partition: PartitionImage, listener: s
     """Replicas on brokers that are away, or in a log directory that is."""
     offline = []
     for replica, directory in zip(partition.replicas, _directories(partition), strict=True):
-        if not is_reachable(image, replica, listener) or not _is_online(
-            image.brokers[replica], directory
-        ):
+        reachable = is_reachable(image, replica, listener)
+        if not reachable or not image.brokers[replica].has_directory(directory):
             offline.append(replica)
     return offline
 
 
 def _directories(partition: PartitionImage) -> tuple[bytes, ...]:
     return partition.directories or (UNKNOWN_DIRECTORY,) * len(partition.replicas)
-
-
-def _is_online(broker: BrokerImage, directory: bytes) -> bool:
-    if directory == LOST_DIRECTORY:
-        return False
-    if directory in (UNKNOWN_DIRECTORY, UNASSIGNED_DIRECTORY) or not broker.log_dirs:
-        return True
-    return directory in broker.log_dirs

@@ -2,7 +2,7 @@
 
 Two epochs guard it: the leader epoch (is it still the leader?) and the partition epoch (has it seen
 the last change?).  Only brokers that are active, in exactly the incarnation the leader has seen,
-may join.
+may join.  An ISR that has all the new replicas of a reassignment completes it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import (
     ApiError,
+    ErrorCode,
     FencedLeaderEpoch,
     IneligibleReplica,
     InvalidRequest,
@@ -22,7 +23,8 @@ from barnabas.base.errors import (
 )
 from barnabas.controller.decider.broker_epochs import check_epoch
 from barnabas.controller.decider.decision import Decision, Environment
-from barnabas.controller.image_types import PartitionImage, TopicImage
+from barnabas.controller.decider.elections import Elections, Wish
+from barnabas.controller.image_types import NO_LEADER_CHANGE, PartitionImage, TopicImage
 from barnabas.protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -48,6 +50,8 @@ def decide(
         check_epoch(image, request.broker_id, request.broker_epoch)
     except ApiError as error:
         return Decision(response=refuse(request, error))
+    elections = Elections(image, env)
+    seen: set[tuple[bytes, int]] = set()
     records: list[Message] = []
     topics = []
     for asked in request.topics:
@@ -55,8 +59,8 @@ def decide(
         results = []
         for data in asked.partitions:
             try:
-                partition = _find(topic, asked, data)
-                record = _change(image, request.broker_id, topic, partition, data)
+                found = _find(topic, asked, data, seen)
+                wish = _wish(image, request.broker_id, found.partitions[data.partition_index], data)
             except ApiError as error:
                 results.append(
                     ResponsePartitionData(
@@ -64,8 +68,10 @@ def decide(
                     )
                 )
                 continue
+            record = elections.plan(found, data.partition_index, wish)
             if record is not None:
                 records.append(record)
+            partition = found.partitions[data.partition_index]
             results.append(_result(data.partition_index, partition, record))
         topics.append(
             ResponseTopicData(
@@ -81,23 +87,25 @@ def refuse(request: AlterPartitionRequest, error: Exception) -> AlterPartitionRe
 
 
 def _find(
-    topic: TopicImage | None, asked: RequestTopicData, data: RequestPartitionData
-) -> PartitionImage:
+    topic: TopicImage | None,
+    asked: RequestTopicData,
+    data: RequestPartitionData,
+    seen: set[tuple[bytes, int]],
+) -> TopicImage:
+    """The topic, which has that partition; each can be changed once in a request."""
     if topic is None:
         raise UnknownTopicOrPartition if asked.topic_name else UnknownTopicId
     if not 0 <= data.partition_index < len(topic.partitions):
         raise UnknownTopicOrPartition
-    return topic.partitions[data.partition_index]
+    if (topic.id, data.partition_index) in seen:
+        raise InvalidRequest
+    seen.add((topic.id, data.partition_index))
+    return topic
 
 
-def _change(
-    image: ClusterImage,
-    broker_id: int,
-    topic: TopicImage | None,
-    partition: PartitionImage,
-    data: RequestPartitionData,
-) -> PartitionChangeRecord | None:
-    assert topic is not None
+def _wish(
+    image: ClusterImage, broker_id: int, partition: PartitionImage, data: RequestPartitionData
+) -> Wish:
     if (
         data.leader_epoch > partition.leader_epoch
         or data.partition_epoch > partition.partition_epoch
@@ -111,18 +119,9 @@ def _change(
         raise InvalidUpdateVersion
     isr = _new_isr(data)
     _check_isr(image, partition, data, isr)
-    recovered = partition.recovering and data.leader_recovery_state == 0
     wanted = tuple(broker for broker, _ in isr)
-    if set(wanted) == set(partition.isr) and not recovered:
-        return None
-    record = PartitionChangeRecord(
-        partition_id=data.partition_index, topic_id=topic.id, isr=list(wanted)
-    )
-    if recovered:
-        record.leader_recovery_state = 0
-    if set(partition.elr) & set(wanted):
-        record.eligible_leader_replicas = [r for r in partition.elr if r not in wanted]
-    return record
+    same = set(wanted) == set(partition.isr)  # in another order: that is no change
+    return Wish(isr=None if same else wanted, recovering=data.leader_recovery_state == 1)
 
 
 def _new_isr(data: RequestPartitionData) -> list[tuple[int, int]]:
@@ -155,17 +154,22 @@ def _check_isr(
 def _result(
     index: int, partition: PartitionImage, record: PartitionChangeRecord | None
 ) -> ResponsePartitionData:
-    """The partition as it will be."""
-    recovering, isr, epoch = partition.recovering, list(partition.isr), partition.partition_epoch
-    if record is not None:
-        isr = list(record.isr or isr)
-        epoch += 1
-        recovering = recovering and record.leader_recovery_state != 0
+    """The partition as it will be.
+
+    When the ISR completes a reassignment that takes the leader away, somebody else leads: then
+    the leader is told to wait for its metadata, although all was done as it asked.
+    """
+    if record is None:
+        record = PartitionChangeRecord()
+    elected = record.leader != NO_LEADER_CHANGE
+    if elected and record.leader != partition.leader:
+        return ResponsePartitionData(partition_index=index, error_code=ErrorCode.NEW_LEADER_ELECTED)
+    recovery, changed = record.leader_recovery_state, record != PartitionChangeRecord()
     return ResponsePartitionData(
         partition_index=index,
         leader_id=partition.leader,
-        leader_epoch=partition.leader_epoch,
-        isr=isr,
-        leader_recovery_state=int(recovering),
-        partition_epoch=epoch,
+        leader_epoch=partition.leader_epoch + elected,
+        isr=list(partition.isr if record.isr is None else record.isr),
+        leader_recovery_state=int(partition.recovering) if recovery < 0 else recovery,
+        partition_epoch=partition.partition_epoch + changed,
     )

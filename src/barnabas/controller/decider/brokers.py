@@ -12,13 +12,14 @@ from barnabas.base.errors import (
     ErrorCode,
     InconsistentClusterId,
     InvalidRegistration,
+    UnsupportedVersion,
     code_for,
 )
-from barnabas.base.settings import TOPIC_SETTINGS, topic_defaults
+from barnabas.base.ids import id_text
 from barnabas.controller.decider.broker_epochs import check_epoch
 from barnabas.controller.decider.decision import Decision, Environment
-from barnabas.controller.decider.elections import broker_comes, broker_goes
-from barnabas.controller.image_types import BrokerImage, TopicImage
+from barnabas.controller.decider.elections import broker_comes, broker_goes, directories_fail
+from barnabas.controller.image_types import BrokerImage
 from barnabas.protocol.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from barnabas.controller.image import ClusterImage
     from barnabas.protocol.message import Message
 
-_UNCLEAN = TOPIC_SETTINGS["unclean.leader.election.enable"]
 _FENCE, _UNFENCE = 1, -1
 
 
@@ -56,23 +56,30 @@ def decide_registration(
     """A broker that starts says who it is, and is fenced until its first heartbeats.
 
     Its epoch is the offset of the record.  Whatever an earlier process with the same id led or had
-    in sync is taken from it first: that process is gone, and perhaps some of its data.
+    in sync is taken from it first: that process is gone.  Unless it says the epoch in which it was
+    shut down cleanly, perhaps some of its data is gone, too.
     """
     old = image.brokers.get(request.broker_id)
     try:
         _check_registration(image, request, now_ms, env)
     except ApiError as error:
         return Decision(response=refuse_registration(request, error))
-    records: list[Message] = []
-    epoch = image.applied_offset + 1
     if old is not None and old.incarnation_id == request.incarnation_id:
-        epoch = old.epoch  # the same process, asking again
-    elif old is not None and not old.fenced:
-        records += _fence_records(image, old, env)
-    if old is None or epoch != old.epoch:
-        epoch += len(records)
-    records.append(_registration_record(request, epoch))
-    return Decision(records=tuple(records), response=BrokerRegistrationResponse(broker_epoch=epoch))
+        # The same process asks again, because it has not seen the answer.
+        record = _registration_record(request, old.epoch)
+        record.fenced, record.in_controlled_shutdown = old.fenced, old.in_controlled_shutdown
+        return _registered(record)
+    changes: tuple[Message, ...] = ()
+    if old is not None:
+        uncleanly = request.previous_broker_epoch != old.epoch
+        changes = tuple(broker_goes(image, old.id, env, uncleanly=uncleanly))
+    epoch = image.applied_offset + len(changes) + 1
+    return _registered(_registration_record(request, epoch), changes)
+
+
+def _registered(record: RegisterBrokerRecord, before: tuple[Message, ...] = ()) -> Decision:
+    response = BrokerRegistrationResponse(broker_epoch=record.broker_epoch)
+    return Decision(records=(*before, record), response=response)
 
 
 def _check_registration(
@@ -86,16 +93,44 @@ def _check_registration(
         raise InvalidRegistration(f"Broker {request.broker_id} has a negative id.")
     if not request.listeners:
         raise InvalidRegistration(f"Broker {request.broker_id} has no listeners.")
+    _check_features(image, request)
+    _check_directories(image, request)
     old = image.brokers.get(request.broker_id)
     if (
         old is not None
         and old.incarnation_id != request.incarnation_id
+        and not old.in_controlled_shutdown
         and env.sessions.is_live(request.broker_id, now_ms)
     ):
         raise DuplicateBrokerRegistration(
             f"Another process is broker {request.broker_id}; if it has just died, its session "
             "ends soon."
         )
+
+
+def _check_features(image: ClusterImage, request: BrokerRegistrationRequest) -> None:
+    """A broker has to work with what the cluster already uses."""
+    for feature in request.features:
+        level = image.features.get(feature.name, 0)
+        if level and not feature.min_supported_version <= level <= feature.max_supported_version:
+            raise UnsupportedVersion(
+                f"Unable to register because the broker does not support finalized version {level} "
+                f"of {feature.name}. The broker wants a version between "
+                f"{feature.min_supported_version} and {feature.max_supported_version}, inclusive."
+            )
+
+
+def _check_directories(image: ClusterImage, request: BrokerRegistrationRequest) -> None:
+    """A log directory belongs to one broker: a copied disk must not answer for the original."""
+    wanted = set(request.log_dirs)
+    if len(wanted) < len(request.log_dirs):
+        raise InvalidRegistration(f"Broker {request.broker_id} names a log directory twice.")
+    for broker in image.brokers.values():
+        shared = wanted.intersection(broker.log_dirs)
+        if broker.id != request.broker_id and shared:
+            raise InvalidRegistration(
+                f"Broker {broker.id} already has the log directory {id_text(min(shared))}."
+            )
 
 
 def _registration_record(request: BrokerRegistrationRequest, epoch: int) -> RegisterBrokerRecord:
@@ -142,8 +177,9 @@ def decide_heartbeat(
 ) -> Decision:
     """A fenced broker that has caught up is let in; one that wants to go is let go in order.
 
-    A broker that wants to shut down first loses its partitions to others and waits until nobody
-    needs it; then it is fenced and told to go.
+    A broker that wants to shut down first loses its partitions to others; it is fenced and told to
+    go when every other broker has heard who leads now.  Once on its way out it does not come back:
+    that takes a new registration.
     """
     try:
         broker = check_epoch(image, request.broker_id, request.broker_epoch)
@@ -151,26 +187,29 @@ def decide_heartbeat(
         return Decision(response=refuse_heartbeat(request, error))
     caught_up = request.current_metadata_offset >= broker.epoch
     fenced, leave = broker.fenced, False
+    stays = not (request.want_fence or request.want_shut_down or broker.in_controlled_shutdown)
+    failed = frozenset(request.offline_log_dirs).intersection(broker.log_dirs)
     records: list[Message] = []
+    if failed:
+        records += _directory_records(image, broker, failed, env if stays else None)
     if broker.fenced:
         leave = request.want_shut_down
-        if caught_up and not request.want_fence and not request.want_shut_down:
+        if caught_up and stays and not failed:
             fenced = False
             records += _unfence_records(image, broker, env)
     elif request.want_fence:
         fenced, leave = True, request.want_shut_down
         records += _fence_records(image, broker, env)
-    elif request.want_shut_down:
-        if not broker.in_controlled_shutdown and _has_work_for_others(image, broker.id):
-            records += broker_goes(image, broker.id, unclean=_unclean(image, env))
-            records.append(
-                BrokerRegistrationChangeRecord(
-                    broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=1
-                )
-            )
+    elif request.want_shut_down or broker.in_controlled_shutdown:
+        if broker.in_controlled_shutdown:
+            leave = _others_know(image, broker, env)
         else:
-            fenced = leave = True
+            leave = not _has_work_for_others(image, broker.id)
+        if leave:
+            fenced = True
             records += _fence_records(image, broker, env)
+        elif not broker.in_controlled_shutdown:
+            records += _shutdown_records(image, broker, env)
     return Decision(
         records=tuple(records),
         response=BrokerHeartbeatResponse(
@@ -196,6 +235,27 @@ def _has_work_for_others(image: ClusterImage, broker_id: int) -> bool:
     )
 
 
+def _others_know(image: ClusterImage, broker: BrokerImage, env: Environment) -> bool:
+    """Whether every active broker has applied what was decided when this one began to leave."""
+    since = env.sessions.leaving_since(broker.id)
+    return since is not None and all(
+        env.sessions.metadata_offset(other.id) >= since for other in image.active_brokers()
+    )
+
+
+def _directory_records(
+    image: ClusterImage, broker: BrokerImage, failed: frozenset[bytes], env: Environment | None
+) -> Iterator[Message]:
+    """Log directories that have failed: if the broker stays, what is in them is led by others."""
+    if env is not None and not broker.fenced:
+        yield from directories_fail(image, broker.id, failed, env)
+    left = [directory for directory in broker.log_dirs if directory not in failed]
+    if left:  # without any, the broker stops by itself
+        yield BrokerRegistrationChangeRecord(
+            broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=left
+        )
+
+
 def decide_fence(image: ClusterImage, broker_id: int, env: Environment) -> Decision:
     """A broker whose session is over loses its partitions until it is heard of again."""
     broker = image.brokers.get(broker_id)
@@ -205,8 +265,17 @@ def decide_fence(image: ClusterImage, broker_id: int, env: Environment) -> Decis
     return Decision(records=tuple(records), response=BrokerHeartbeatResponse(is_fenced=True))
 
 
+def _shutdown_records(
+    image: ClusterImage, broker: BrokerImage, env: Environment
+) -> Iterator[Message]:
+    yield BrokerRegistrationChangeRecord(
+        broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=1
+    )
+    yield from broker_goes(image, broker.id, env)
+
+
 def _fence_records(image: ClusterImage, broker: BrokerImage, env: Environment) -> Iterator[Message]:
-    yield from broker_goes(image, broker.id, unclean=_unclean(image, env))
+    yield from broker_goes(image, broker.id, env)
     yield BrokerRegistrationChangeRecord(
         broker_id=broker.id, broker_epoch=broker.epoch, fenced=_FENCE
     )
@@ -218,21 +287,7 @@ def _unfence_records(
     yield BrokerRegistrationChangeRecord(
         broker_id=broker.id, broker_epoch=broker.epoch, fenced=_UNFENCE
     )
-    yield from broker_comes(image, broker.id, unclean=_unclean(image, env))
-
-
-class _unclean:  # noqa: N801 (a function that remembers the default)
-    """Whether a topic allows a leader that was not in sync."""
-
-    __slots__ = ("_default", "_image")
-
-    def __init__(self, image: ClusterImage, env: Environment) -> None:
-        self._image = image
-        self._default = topic_defaults(env.effective_config(image)).unclean_leader_election_enable
-
-    def __call__(self, topic: TopicImage) -> bool:
-        text = self._image.topic_config(topic.name).get(_UNCLEAN.name)
-        return self._default if text is None else bool(_UNCLEAN.parse(text))
+    yield from broker_comes(image, broker.id, env)
 
 
 # Unregistration
@@ -247,7 +302,7 @@ def decide_unregister(
         error = BrokerIdNotRegistered(f"Broker ID {request.broker_id} is not currently registered")
         return Decision(response=refuse_unregister(request, error))
     records: list[Message] = [
-        *broker_goes(image, broker.id, unclean=_unclean(image, env)),
+        *broker_goes(image, broker.id, env),
         UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch),
     ]
     return Decision(records=tuple(records), response=UnregisterBrokerResponse(error_message=None))

@@ -1,7 +1,7 @@
 """AlterConfigs and IncrementalAlterConfigs, for topics and brokers.
 
 Each resource by itself is changed as a whole or refused as a whole.  A record is only written for
-a setting that really changes.
+a setting that really changes.  Where it changes who may lead, that is decided along with it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from barnabas.controller.decider.config_rules import (
     topic_list,
 )
 from barnabas.controller.decider.decision import Decision, Environment
+from barnabas.controller.decider.elections import reconsider
 from barnabas.controller.decider.names import check_name
+from barnabas.controller.decider.topic_rules import MIN_ISR, UNCLEAN, check_min_isr
 from barnabas.controller.image_types import ResourceType
 from barnabas.protocol.messages import alter_configs as legacy
 from barnabas.protocol.messages import incremental_alter_configs as incremental
@@ -228,7 +230,7 @@ def _decide_all(
     image: ClusterImage, changes: Sequence[tuple[Resource, Change]], env: Environment
 ) -> tuple[list[Message], list[tuple[ErrorCode, str | None]]]:
     counts = Counter((resource.type, resource.name) for resource, _ in changes)
-    records: list[Message] = []
+    records: list[ConfigRecord] = []
     errors: list[tuple[ErrorCode, str | None]] = []
     for resource, change in changes:
         try:
@@ -241,15 +243,31 @@ def _decide_all(
             errors.append(_told(error))
         else:
             errors.append((ErrorCode.NONE, None))
-    return records, errors
+    return [*records, *_elections(image, records, env)], errors
+
+
+def _elections(
+    image: ClusterImage, records: Sequence[ConfigRecord], env: Environment
+) -> Iterable[Message]:
+    """What partitions that nobody leads, or that are below their minimum, make of the change."""
+    if not any(record.name in (UNCLEAN.name, MIN_ISR.name) for record in records):
+        return ()
+    changed = image.fork()
+    for record in records:
+        changed.replay(record)
+    return tuple(reconsider(changed, env))
 
 
 def _decide_one(
     image: ClusterImage, resource: Resource, change: Change, env: Environment
-) -> Iterable[Message]:
+) -> list[ConfigRecord]:
     _check_resource(image, resource)
     current = image.config(resource.type, resource.name)
     wanted = change(image, current)
+    if resource.type == ResourceType.BROKER and current.get(MIN_ISR.name) != wanted.get(
+        MIN_ISR.name
+    ):
+        check_min_isr(image, resource.name, wanted)
     if resource.type == ResourceType.TOPIC:
         check_topic_config(env.effective_config(image), wanted, resource.keys)
     else:

@@ -139,9 +139,7 @@ def test_a_leader_that_has_recovered_says_so(cluster: Any) -> None:
     assert cluster.decide(too_early).response == answered(error_code=ErrorCode.INVALID_REQUEST)
 
     assert cluster.decide(request(cluster, [1], partition_epoch=1)) == Decision(
-        records=(
-            mr.PartitionChangeRecord(partition_id=0, topic_id=T, isr=[1], leader_recovery_state=0),
-        ),
+        records=(mr.PartitionChangeRecord(partition_id=0, topic_id=T, leader_recovery_state=0),),
         response=answered(leader_id=1, isr=[1], partition_epoch=2),
     )
 
@@ -177,6 +175,65 @@ def test_who_joins_the_isr_is_no_longer_only_eligible(cluster: Any) -> None:
             partition_id=0, topic_id=T, isr=[1, 2, 3], eligible_leader_replicas=[]
         ),
     )
+
+
+def reassigned(cluster: Any, *, replicas: list[int], adding: list[int], removing: list[int]) -> Any:
+    cluster.replay(
+        mr.PartitionChangeRecord(
+            partition_id=0,
+            topic_id=T,
+            replicas=replicas,
+            adding_replicas=adding,
+            removing_replicas=removing,
+            isr=[1],
+        )
+    )
+    return cluster
+
+
+def test_an_isr_with_all_new_replicas_ends_a_reassignment(cluster: Any) -> None:
+    reassigned(cluster, replicas=[1, 3, 2], adding=[3], removing=[2])
+
+    decision = cluster.decide(request(cluster, [1, 2, 3], partition_epoch=1))
+    cluster.replay(*decision.records)
+
+    partition = cluster.image.topics_by_id[T].partitions[0]
+    assert (partition.replicas, partition.isr) == ((1, 3), (1, 3))
+    assert (partition.adding, partition.removing) == ((), ())
+    assert partition.leader_epoch == 1, "who was removed is fenced by a new epoch"
+    assert decision.response == answered(leader_id=1, leader_epoch=1, isr=[1, 3], partition_epoch=2)
+
+
+def test_a_leader_that_is_moved_away_is_told_that_another_was_elected(cluster: Any) -> None:
+    reassigned(cluster, replicas=[3, 2, 1], adding=[3], removing=[1])
+
+    decision = cluster.decide(request(cluster, [1, 2, 3], partition_epoch=1))
+    cluster.replay(*decision.records)
+
+    partition = cluster.image.topics_by_id[T].partitions[0]
+    assert (partition.replicas, partition.isr, partition.leader) == ((3, 2), (2, 3), 3)
+    assert decision.response == answered(error_code=ErrorCode.NEW_LEADER_ELECTED)
+
+
+def test_a_reassignment_goes_on_until_every_new_replica_is_in_sync(cluster: Any) -> None:
+    reassigned(cluster, replicas=[2, 3, 1], adding=[3], removing=[1])
+
+    cluster.do(request(cluster, [1, 2], partition_epoch=1))
+
+    partition = cluster.image.topics_by_id[T].partitions[0]
+    assert (partition.replicas, partition.isr) == ((2, 3, 1), (1, 2))
+    assert (partition.adding, partition.removing) == ((3,), (1,))
+
+
+def test_a_partition_that_is_named_twice_changes_once(cluster: Any) -> None:
+    asked = request(cluster, [1])
+    asked.topics[0].partitions.append(asked.topics[0].partitions[0])
+
+    decision = cluster.decide(asked)
+
+    assert len(decision.records) == 1
+    codes = [p.error_code for p in decision.response.topics[0].partitions]
+    assert codes == [0, ErrorCode.INVALID_REQUEST]
 
 
 def test_nothing_could_be_done_is_said_by_its_code() -> None:

@@ -104,13 +104,47 @@ def test_what_a_dead_process_led_is_taken_from_it_before_it_comes_back(trio: Any
             mr.PartitionChangeRecord(partition_id=0, topic_id=t, isr=[2], leader=2),
             mr.PartitionChangeRecord(partition_id=1, topic_id=t, isr=[2]),
             mr.PartitionChangeRecord(partition_id=2, topic_id=t, leader=-1),
-            changed(trio, 1, fenced=1),
-            registered(1, first + 4),
+            registered(1, first + 3),
         ),
-        response=BrokerRegistrationResponse(broker_epoch=first + 4),
+        response=BrokerRegistrationResponse(broker_epoch=first + 3),
     )
     trio.replay(*decision.records)
-    assert trio.image.applied_offset == first + 4
+    assert trio.image.applied_offset == first + 3
+    assert trio.image.brokers[1].fenced
+
+
+def test_the_same_process_asking_again_stays_as_it_is(trio: Any) -> None:
+    trio.add_topic("t", [1, 2])
+
+    trio.do(registration(1, incarnation_id=b"\1" * 16, log_dirs=[]))
+
+    assert trio.image.brokers[1].is_active
+    assert trio.image.partition("t", 0).leader == 1
+
+
+def test_a_process_that_takes_over_from_one_that_leaves_need_not_wait(trio: Any) -> None:
+    trio.add_topic("t", [1, 2])
+    trio.sessions.touch(1, 0)
+    assert trio.decide(registration(1)).response.error_code == 101
+    trio.do(heartbeat(trio, want_shut_down=True))
+
+    assert trio.decide(registration(1)).response.error_code == 0
+
+
+def test_a_broker_must_support_what_the_cluster_uses(world: Any) -> None:
+    world.replay(mr.FeatureLevelRecord(name="f", feature_level=4))
+
+    assert world.decide(registration()) == Decision(
+        response=BrokerRegistrationResponse(error_code=35)
+    )
+
+
+def test_a_log_directory_belongs_to_one_broker(trio: Any) -> None:
+    other = trio.image.brokers[2].log_dirs[0]
+
+    for dirs in ([other], [DIR, DIR]):
+        refused = trio.decide(registration(1, log_dirs=dirs))
+        assert refused.response.error_code == ErrorCode.INVALID_REGISTRATION
 
 
 def test_a_broker_that_was_already_fenced_just_registers(world: Any) -> None:
@@ -204,17 +238,46 @@ def test_a_broker_that_shuts_down_hands_its_partitions_over_first(trio: Any) -> 
     first = trio.decide(heartbeat(trio, want_shut_down=True))
     assert first == Decision(
         records=(
+            changed(trio, 1, in_controlled_shutdown=1),
             mr.PartitionChangeRecord(partition_id=0, topic_id=t, isr=[2], leader=2),
             mr.PartitionChangeRecord(partition_id=1, topic_id=t, leader=-1),
-            changed(trio, 1, in_controlled_shutdown=1),
         ),
         response=beaten(fenced=False),
     )
     trio.replay(*first.records)
+    trio.sessions.start_leaving(1, trio.image.applied_offset)
 
     assert trio.decide(heartbeat(trio, want_shut_down=True)) == Decision(
         records=(changed(trio, 1, fenced=1),), response=beaten(fenced=True, leave=True)
     )
+
+
+def test_a_broker_may_go_when_every_active_broker_knows_who_leads_instead(trio: Any) -> None:
+    trio.add_topic("t", [1, 2])
+    trio.do(heartbeat(trio, want_shut_down=True))
+    since = trio.image.applied_offset
+    assert trio.decide(heartbeat(trio, want_shut_down=True)).response == beaten(fenced=False)
+
+    trio.sessions.start_leaving(1, since)
+    trio.sessions.touch(2, 0, metadata_offset=since)
+    trio.sessions.touch(3, 0, metadata_offset=since - 1)
+    assert trio.decide(heartbeat(trio, want_shut_down=True)).response == beaten(fenced=False)
+
+    trio.replay(changed(trio, 3, fenced=1))
+    last = trio.decide(heartbeat(trio, want_shut_down=True)).response
+    assert last == beaten(fenced=True, leave=True), "who is fenced is not waited for"
+
+
+def test_a_broker_on_its_way_out_comes_back_only_by_registering(trio: Any) -> None:
+    trio.add_topic("t", [1, 2])
+    trio.do(heartbeat(trio, want_shut_down=True))
+    trio.replay(changed(trio, 1, fenced=1))
+
+    assert trio.decide(heartbeat(trio)) == Decision(response=beaten(fenced=True))
+    trio.sessions.touch(1, 0)
+    trio.do(registration(1))
+    assert trio.do(heartbeat(trio)) == beaten(fenced=False)
+    assert trio.image.brokers[1].is_active
 
 
 def test_a_broker_that_nobody_can_replace_may_go_at_once(single: Any) -> None:
@@ -235,6 +298,45 @@ def test_a_fenced_broker_may_go_at_once(world: Any) -> None:
     assert world.decide(heartbeat(world, want_shut_down=True)) == Decision(
         response=beaten(fenced=True, leave=True)
     )
+
+
+def test_what_is_in_a_failed_log_directory_is_led_by_others(world: Any) -> None:
+    world.add_broker(1, dirs=2)
+    world.add_broker(2)
+    good, bad = world.image.brokers[1].log_dirs
+    t = world.add_topic("t", [1, 2], [1, 2], [2, 1])
+    for index, place in enumerate((good, bad, bad)):
+        others = [place, bytes(15) + b"\1"]
+        others = others if index < 2 else others[::-1]
+        world.replay(mr.PartitionChangeRecord(partition_id=index, topic_id=t, directories=others))
+
+    decision = world.decide(heartbeat(world, offline_log_dirs=[bad, b"x" * 16]))
+
+    assert decision == Decision(
+        records=(
+            mr.PartitionChangeRecord(partition_id=1, topic_id=t, isr=[2], leader=2),
+            mr.PartitionChangeRecord(partition_id=2, topic_id=t, isr=[2]),
+            changed(world, 1, log_dirs=[good]),
+        ),
+        response=beaten(fenced=False),
+    )
+    world.replay(*decision.records)
+    assert world.decide(heartbeat(world, offline_log_dirs=[bad])).records == ()
+
+
+def test_a_broker_is_let_in_after_its_failed_directory_is_known(world: Any) -> None:
+    world.add_broker(1, dirs=2, fenced=True)
+    bad = world.image.brokers[1].log_dirs[1]
+    world.add_topic("t", [1])
+    world.replay(
+        mr.PartitionChangeRecord(
+            partition_id=0, topic_id=b"t".ljust(16, b"\0"), leader=-1, directories=[bad]
+        )
+    )
+
+    assert world.do(heartbeat(world, offline_log_dirs=[bad])) == beaten(fenced=True)
+    assert world.do(heartbeat(world, offline_log_dirs=[bad])) == beaten(fenced=False)
+    assert world.image.partition("t", 0).leader == -1, "its only replica is in that directory"
 
 
 @pytest.mark.parametrize(("broker_id", "epoch"), [(1, 77), (9, 0)])

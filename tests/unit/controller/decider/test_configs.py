@@ -11,6 +11,7 @@ from barnabas.controller import decider
 from barnabas.controller.decider.decision import Decision
 from barnabas.protocol.messages import alter_configs as legacy
 from barnabas.protocol.messages import incremental_alter_configs as incremental
+from barnabas.protocol.messages import metadata_records as mr
 from barnabas.protocol.messages.metadata_records import ConfigRecord
 
 TOPIC, BROKER = 2, 4
@@ -348,3 +349,80 @@ def test_nothing_could_be_done_is_said_of_every_resource() -> None:
             (r.resource_type, r.resource_name, r.error_code, r.error_message)
             for r in response.responses
         ] == [(TOPIC, "a", 56, "full"), (BROKER, "", 56, "full")]
+
+
+# Settings that decide who leads
+
+
+def leaderless(trio: Any) -> bytes:
+    """A partition whose only replica in sync is away."""
+    t: bytes = trio.add_topic("t", [1, 2], isr=[1])
+    trio.replay(
+        mr.PartitionChangeRecord(partition_id=0, topic_id=t, leader=-1),
+        mr.BrokerRegistrationChangeRecord(
+            broker_id=1, broker_epoch=trio.image.brokers[1].epoch, fenced=1
+        ),
+    )
+    return t
+
+
+@pytest.mark.parametrize("resource", [(TOPIC, "t"), (BROKER, "")])
+def test_a_topic_that_allows_unclean_leaders_gets_one_at_once(
+    trio: Any, resource: tuple[int, str]
+) -> None:
+    t = leaderless(trio)
+    kind, name = resource
+    unclean = "unclean.leader.election.enable"
+
+    decision = trio.decide(edits((kind, name, [(unclean, 0, "true")])))
+
+    assert decision.records == (
+        record(unclean, "true", kind, name),
+        mr.PartitionChangeRecord(
+            partition_id=0, topic_id=t, leader=2, isr=[2], leader_recovery_state=1
+        ),
+    )
+
+
+def test_checking_only_elects_nobody(trio: Any) -> None:
+    leaderless(trio)
+    asked = edits((TOPIC, "t", [("unclean.leader.election.enable", 0, "true")]), validate_only=True)
+
+    assert trio.decide(asked).records == ()
+
+
+def eligible(trio: Any) -> None:
+    trio.add_topic("t", [1, 2, 3], isr=[1])
+    trio.replay(
+        mr.FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1),
+        record("min.insync.replicas", "2", BROKER, ""),
+        mr.PartitionChangeRecord(
+            partition_id=0, topic_id=b"t".ljust(16, b"\0"), eligible_leader_replicas=[2]
+        ),
+    )
+
+
+@pytest.mark.parametrize(("minimum", "left"), [("1", ()), ("3", (2,))])
+def test_a_lower_minimum_isr_ends_eligibility(trio: Any, minimum: str, left: Any) -> None:
+    eligible(trio)
+
+    trio.do(edits((TOPIC, "t", [("min.insync.replicas", 0, minimum)])))
+
+    assert trio.image.partition("t", 0).elr == left
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "value", "message"),
+    [
+        ("1", 0, "1", "Broker-level min.insync.replicas cannot be altered while ELR is enabled."),
+        ("", 1, None, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."),
+    ],
+)
+def test_brokers_and_controller_agree_about_the_minimum_isr(
+    trio: Any, name: str, operation: int, value: str | None, message: str
+) -> None:
+    eligible(trio)
+
+    response = trio.do(edits((BROKER, name, [("min.insync.replicas", operation, value)])))
+
+    assert response == answered(BROKER, name, ErrorCode.INVALID_CONFIG, message)

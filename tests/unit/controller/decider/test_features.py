@@ -10,7 +10,12 @@ from barnabas.base.errors import StorageFailed
 from barnabas.controller import decider
 from barnabas.controller.bootstrap import initial_records
 from barnabas.controller.decider.decision import Decision
-from barnabas.protocol.messages.metadata_records import FeatureLevelRecord, RegisterBrokerRecord
+from barnabas.protocol.messages.metadata_records import (
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+)
 from barnabas.protocol.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
@@ -171,3 +176,52 @@ def test_nothing_could_be_done_is_said_by_its_code() -> None:
     response = decider.refuse(request(("f", 1, 1)), StorageFailed("full"))
 
     assert response == UpdateFeaturesResponse(error_code=56, error_message="full")
+
+
+# Eligible leaders
+
+ELR = "eligible.leader.replicas.version"
+
+
+def min_isr(resource: str, value: str | None) -> ConfigRecord:
+    return ConfigRecord(
+        resource_type=4, resource_name=resource, name="min.insync.replicas", value=value
+    )
+
+
+def test_with_eligible_leaders_the_minimum_isr_is_one_for_the_cluster(cluster: Any) -> None:
+    cluster.replay(min_isr("1", "2"))
+
+    assert cluster.decide(request((ELR, 1, UPGRADE))).records == (
+        FeatureLevelRecord(name=ELR, feature_level=1),
+        min_isr("", "2"),
+        min_isr("1", None),
+    )
+    cluster.replay(min_isr("", "3"), min_isr("1", None))
+    assert cluster.decide(request((ELR, 1, UPGRADE))).records == (
+        FeatureLevelRecord(name=ELR, feature_level=1),
+    )
+
+
+def test_eligible_leaders_need_records_that_can_tell_them(cluster: Any) -> None:
+    cluster.replay(FeatureLevelRecord(name="metadata.version", feature_level=22))
+
+    message = cluster.do(request((ELR, 1, UPGRADE))).error_message
+    assert message.endswith("It needs metadata.version 23.")
+
+
+def test_without_eligible_leaders_nobody_is_eligible(cluster: Any) -> None:
+    t = cluster.add_topic("t", [1])
+    cluster.do(request((ELR, 1, UPGRADE)))
+    cluster.replay(
+        PartitionChangeRecord(partition_id=0, topic_id=t, isr=[], leader=-1, last_known_elr=[1])
+    )
+    message = cluster.do(request((ELR, 0, SAFE))).error_message
+    assert message.endswith("There are partitions that nobody is in sync with.")
+
+    cluster.replay(
+        PartitionChangeRecord(partition_id=0, topic_id=t, isr=[1], eligible_leader_replicas=[])
+    )
+    assert cluster.do(request((ELR, 0, SAFE))).error_code == 0
+    partition = cluster.image.partition("t", 0)
+    assert (partition.isr, partition.leader, partition.last_known_elr) == ((1,), 1, ())
