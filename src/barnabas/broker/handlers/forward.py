@@ -22,13 +22,14 @@ def forward(
     timeout_ms: int | None = None,
     finish: Callable[[Message], Message] | None = None,
 ) -> Message | Later:
-    """The controller's answer, through `finish` if given, or REQUEST_TIMED_OUT after the timeout.
+    """The controller's answer, or REQUEST_TIMED_OUT after the timeout; through `finish` if given.
 
     A client without patience (a timeout of 0 or less) is refused at once and nothing happens.
     After a timeout the controller goes on; only the client stops waiting.
     """
     if timeout_ms is not None and timeout_ms <= 0:
-        return decider.refuse(request, RequestTimedOut())
+        refused = decider.refuse(request, RequestTimedOut())
+        return refused if finish is None else finish(refused)
     waiting = _Waiting(broker, request, finish)
     broker.controller.submit(request, waiting.answered)
     if timeout_ms is not None:
@@ -62,13 +63,16 @@ class _Waiting:
         if not self._done:
             self._done = True
             self._forget()
-            self.later.resolve(response if self._finish is None else self._finish(response))
+            self._resolve(response)
 
     def _expired(self, expired: bool) -> bool:
         if expired and not self._done:
             self._done = True
-            self.later.resolve(decider.refuse(self._request, RequestTimedOut()))
+            self._resolve(decider.refuse(self._request, RequestTimedOut()))
         return expired
+
+    def _resolve(self, response: Message) -> None:
+        self.later.resolve(response if self._finish is None else self._finish(response))
 
     def _forget(self) -> None:
         if self._parked is not None:

@@ -1,4 +1,4 @@
-"""Requests that the controller decides: CreateTopics, DeleteTopics, CreatePartitions, features."""
+"""Requests that the controller decides: topics, partitions, elections, moves, features."""
 
 from __future__ import annotations
 
@@ -13,11 +13,25 @@ from barnabas.broker.handlers.k19_create_topics import create_topics
 from barnabas.broker.handlers.k20_delete_topics import delete_topics
 from barnabas.broker.handlers.k33_alter_configs import alter_configs
 from barnabas.broker.handlers.k37_create_partitions import create_partitions
+from barnabas.broker.handlers.k43_elect_leaders import elect_leaders
+from barnabas.broker.handlers.k45_alter_partition_reassignments import (
+    alter_partition_reassignments,
+)
+from barnabas.broker.handlers.k46_list_partition_reassignments import (
+    list_partition_reassignments,
+)
 from barnabas.broker.handlers.k57_update_features import update_features
+from barnabas.broker.handlers.k64_unregister_broker import unregister_broker
 from barnabas.protocol.messages.alter_configs import (
     AlterableConfig,
     AlterConfigsRequest,
     AlterConfigsResource,
+)
+from barnabas.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
 )
 from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -36,6 +50,19 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
+)
+from barnabas.protocol.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    TopicPartitions,
+)
+from barnabas.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from barnabas.protocol.messages.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
 )
 from barnabas.protocol.messages.update_features import (
     FeatureUpdateKey,
@@ -102,6 +129,45 @@ CASES = [
         version=2,
         request=UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey(feature="f")]),
         response=UpdateFeaturesResponse(error_message=None),
+        codes=lambda answer: [answer.error_code] * 2,
+    ),
+    *(
+        Case(
+            handler=elect_leaders,
+            version=version,
+            request=ElectLeadersRequest(
+                topic_partitions=[TopicPartitions(topic="a", partitions=[0, 1])]
+            ),
+            response=ElectLeadersResponse(),
+            codes=lambda answer: [
+                partition.error_code
+                for topic in answer.replica_election_results
+                for partition in topic.partition_result
+            ],
+        )
+        for version in (0, 1, 2)
+    ),
+    Case(
+        handler=alter_partition_reassignments,
+        version=0,
+        request=AlterPartitionReassignmentsRequest(
+            topics=[
+                ReassignableTopic(
+                    name="a",
+                    partitions=[ReassignablePartition(), ReassignablePartition(partition_index=1)],
+                )
+            ]
+        ),
+        response=AlterPartitionReassignmentsResponse(error_message=None),
+        codes=lambda answer: [
+            partition.error_code for topic in answer.responses for partition in topic.partitions
+        ],
+    ),
+    Case(
+        handler=list_partition_reassignments,
+        version=0,
+        request=ListPartitionReassignmentsRequest(),
+        response=ListPartitionReassignmentsResponse(error_message=None),
         codes=lambda answer: [answer.error_code] * 2,
     ),
 ]
@@ -220,3 +286,11 @@ def test_alter_configs_replaces_all_settings(world: Any) -> None:
 
     assert world.call(alter_configs, request, 2).responses[0].error_code == ErrorCode.NONE
     assert world.image.topic_config("t") == {"retention.ms": "7"}
+
+
+def test_a_broker_is_unregistered_however_long_that_takes(world: Any) -> None:
+    answered = world.begin(unregister_broker, UnregisterBrokerRequest(broker_id=7), 0)
+
+    assert world.controller.submitted == [UnregisterBrokerRequest(broker_id=7)]
+    world.controller.answer(UnregisterBrokerResponse(error_message=None))
+    assert answered == [UnregisterBrokerResponse(error_message=None)]
