@@ -72,7 +72,7 @@ def _reports(seeds: Iterable[int], jobs: int) -> Iterator[Report]:
             yield run_seed(seed)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(run_seed, chosen, chunksize=4)
+        yield from pool.map(run_seed, chosen, chunksize=1)
 
 
 if __name__ == "__main__":

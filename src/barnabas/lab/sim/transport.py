@@ -170,7 +170,7 @@ class Transport(asyncio.Transport):
 
     def _hand_over(self) -> None:
         """Give the protocol what has arrived."""
-        while self._inbox and self._reading and not self._lost and self._protocol is not None:
+        while self._inbox and self._reading and not self._closing and self._protocol is not None:
             piece = self._inbox.popleft()
             if piece is None:
                 if not cast("asyncio.Protocol", self._protocol).eof_received():
@@ -185,7 +185,7 @@ class Transport(asyncio.Transport):
             cast("asyncio.Protocol", protocol).data_received(piece)
             return
         at = 0
-        while at < len(piece) and not self._lost:
+        while at < len(piece) and not self._closing:
             target = cast("memoryview", protocol.get_buffer(len(piece) - at))
             size = min(len(target), len(piece) - at)
             target[:size] = piece[at : at + size]
