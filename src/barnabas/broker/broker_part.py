@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from barnabas.base.settings import resolve_topic
 from barnabas.broker.groups import Groups
 from barnabas.broker.handlers.producer_ids import ProducerIds
-from barnabas.broker.net.turn import Turn
+from barnabas.broker.net.turn import NothingWritten, Turn
 from barnabas.broker.replicating import Replicating
 from barnabas.broker.state import Broker
 from barnabas.broker.transactions import Transactions
@@ -56,7 +56,7 @@ class BrokerPart:
         """`on_no_directory`: the last log directory has failed."""
         self.config = config
         self.broker: Broker
-        self.turn: Turn
+        self.turn = Turn(loop, NothingWritten())
         self.on_config: Callable[[BrokerConfig], None] = lambda config: None
         """Told when a dynamic setting has changed."""
         self._machine = machine
@@ -144,7 +144,7 @@ class BrokerPart:
         broker.connections = NodeConnections(
             self._loop, client_id=f"broker-{config.node_id}", address_of=broker.address_of
         )
-        self.turn = Turn(self._loop, replicas)
+        self.turn.replicas = replicas
         schedule = self.turn.schedule
         broker.replicating = Replicating(broker, self._loop, schedule_turn=schedule)
         broker.groups = Groups(broker, self._loop, schedule_turn=schedule)

@@ -12,10 +12,16 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.broker.controller_link import Candidates, ControllerLink, candidates
+from barnabas.broker.controller_link import (
+    Candidates,
+    ControllerLink,
+    Whereabouts,
+    candidates,
+)
 from barnabas.broker.handlers.k60_describe_cluster import CONTROLLERS
 from barnabas.broker.membership import RETRY_S, CannotJoin, Membership
 from barnabas.broker.metadata_follower import MetadataFollower
+from barnabas.broker.net.planes import link_client_id
 from barnabas.broker.registration import registration_request
 from barnabas.broker.remote_controller import RemoteController
 from barnabas.controller.decider.features import SUPPORTED
@@ -41,16 +47,18 @@ class Joining:
         *,
         cluster_id: str | None,
         on_expelled: Callable[[], None],
+        whereabouts: Whereabouts | None = None,
     ) -> None:
-        """`cluster_id`: what the log directories say; None if they are new."""
+        """`cluster_id`: what the log directories say; None if they are new.  `whereabouts`: where
+        the controller is, if the settings do not name those that may be it."""
         self._config = config
         self._loop = loop
         self._known_id = cluster_id
         self._on_expelled = on_expelled
         self._link = ControllerLink(
             loop,
-            Candidates(candidates(config)),
-            client_id=f"broker-{config.node_id}",
+            whereabouts or Candidates(candidates(config)),
+            client_id=link_client_id(config.node_id),
             timeout_s=config.int("controller.quorum.request.timeout.ms") / 1000,
             retry_s=config.int("controller.quorum.retry.backoff.ms") / 1000,
         )
@@ -73,10 +81,8 @@ class Joining:
                 break
             if not has_said:
                 has_said = True
-                logger.info(
-                    "waiting for a controller at %s",
-                    ", ".join(f"{host}:{port}" for host, port in candidates(self._config)),
-                )
+                servers = ", ".join(f"{host}:{port}" for host, port in candidates(self._config))
+                logger.info("waiting for a controller %s", f"at {servers}" if servers else "")
             await asyncio.sleep(RETRY_S)
         found: str = response.cluster_id
         if self._known_id is not None and self._known_id != found:

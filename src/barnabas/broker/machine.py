@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from barnabas.base.settings import BrokerConfig
     from barnabas.controller.journal_files import JournalFiles
+    from barnabas.controller.zookeeper import ZooKeeperClient
     from barnabas.storage.workers import Workers
 
 
@@ -41,6 +42,12 @@ class Machine:
     def journal_files(self, path: str) -> JournalFiles:
         """The directory of a metadata journal."""
         return DirectoryFiles(path)
+
+    def zookeeper(self, loop: asyncio.AbstractEventLoop, config: BrokerConfig) -> ZooKeeperClient:
+        """The ZooKeeper of `zookeeper.connect`, not connected yet."""
+        from barnabas.broker.zookeeper_session import ZooKeeperSession, ZooKeeperSettings
+
+        return ZooKeeperSession(loop, ZooKeeperSettings.of(config))
 
     def bind(self, config: BrokerConfig) -> list[Binding]:
         """A socket for each listener, bound and not accepting yet; all of them or none."""

@@ -5,7 +5,9 @@ broker on them is refused), brings the metadata up to date, recovers logs where 
 registers with the controller and only then lets clients in.
 
 `process.roles` says what a node is.  With the controller in the same process the broker calls it;
-with one elsewhere it follows its metadata log over the network (`joining.py`).
+with one elsewhere it follows its metadata log over the network (`joining.py`).  With
+`zookeeper.connect` every node is a broker and may be elected controller (`zookeeper_part.py`); it
+reaches the controller over the network then, also if that is itself.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from barnabas.broker.broker_part import BrokerPart
 from barnabas.broker.controller_part import ControllerPart
 from barnabas.broker.dispatch import load_controller_handlers, load_handlers
 from barnabas.broker.machine import Machine
+from barnabas.broker.net.planes import Planes
 from barnabas.broker.net.requests import Requests
 from barnabas.broker.net.server import Server
 from barnabas.broker.net.turn import NothingWritten, Turn
@@ -32,9 +35,11 @@ from barnabas.storage.directory import LogDirectory, read_meta
 if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig
     from barnabas.broker.binding import Binding
+    from barnabas.broker.controller_link import Whereabouts
     from barnabas.broker.joining import Joining
     from barnabas.broker.listeners import BoundListener
     from barnabas.broker.state import Broker
+    from barnabas.broker.zookeeper_part import ZooKeeperPart
     from barnabas.controller.controller import Controller
     from barnabas.storage.fs import FilePool
     from barnabas.storage.manager import LogManager
@@ -58,6 +63,7 @@ class Node:
         self.controller_part: ControllerPart | None = None
         self._config = config
         self._joining: Joining | None = None
+        self._zookeeper: ZooKeeperPart | None = None
         self._journal_worker: Workers | None = None
         self._loop = asyncio.get_running_loop()
         self._began = self.clock.monotonic()
@@ -100,28 +106,31 @@ class Node:
                 directory.close()
             if self._joining is not None:
                 self._joining.close()
+            if self._zookeeper is not None:
+                await self._zookeeper.close()
             raise
 
     async def _start(self) -> None:
         config, pool = self._config, self.machine.file_pool()
         roles = config.list("process.roles")
         cluster_id = _cluster_id(config, pool)
+        if config.optional_str("zookeeper.connect"):
+            await self._start_with_zookeeper(pool, cluster_id)
+        else:
+            await self._start_by_roles(roles, pool, cluster_id)
+        self._tick()
+        self._say_started(roles)
+
+    async def _start_by_roles(
+        self, roles: tuple[str, ...], pool: FilePool, cluster_id: str | None
+    ) -> None:
         if "controller" not in roles:
             self._joining = self._join(cluster_id)
             cluster_id = await self._joining.cluster_id()
         elif cluster_id is None:
             cluster_id = new_cluster_id()
         if "broker" in roles:
-            self.broker_part = BrokerPart(
-                config,
-                self.machine,
-                self._loop,
-                pool,
-                cluster_id=cluster_id,
-                on_no_directory=self.failed.set,
-            )
-            self.broker_part.logs.take()
-            self._taken += self.broker_part.logs.directories
+            self.broker_part = self._make_broker_part(pool, cluster_id)
         if "controller" in roles:
             self._take_metadata_directory(pool, cluster_id)
             self._activate_controller(cluster_id)
@@ -131,13 +140,30 @@ class Node:
             await self._start_broker_beside_controller(self.broker_part)
         else:
             await self._start_broker(self.broker_part, self._joining)
-        self._tick()
-        self._say_started(roles)
 
-    def _join(self, cluster_id: str | None) -> Joining:
+    def _make_broker_part(self, pool: FilePool, cluster_id: str) -> BrokerPart:
+        part = BrokerPart(
+            self._config,
+            self.machine,
+            self._loop,
+            pool,
+            cluster_id=cluster_id,
+            on_no_directory=self.failed.set,
+        )
+        part.logs.take()
+        self._taken += part.logs.directories
+        return part
+
+    def _join(self, cluster_id: str | None, whereabouts: Whereabouts | None = None) -> Joining:
         from barnabas.broker.joining import Joining
 
-        return Joining(self._config, self._loop, cluster_id=cluster_id, on_expelled=self.failed.set)
+        return Joining(
+            self._config,
+            self._loop,
+            cluster_id=cluster_id,
+            on_expelled=self.failed.set,
+            whereabouts=whereabouts,
+        )
 
     def _take_metadata_directory(self, pool: FilePool, cluster_id: str) -> None:
         """Before the journal is read: until then another process may still write it."""
@@ -191,6 +217,44 @@ class Node:
         part.load_coordinators()
         await self._listen(controllers=False)
         await joining.enter()
+
+    async def _start_with_zookeeper(self, pool: FilePool, known_id: str | None) -> None:
+        """The listener between brokers is served first: this node may be the controller that it,
+        and all the others, wait for."""
+        from barnabas.broker.zookeeper_part import ZooKeeperPart
+
+        listeners = self._client_listeners()
+        zookeeper = self._zookeeper = ZooKeeperPart(
+            self._config,
+            self.machine.zookeeper(self._loop, self._config),
+            self._loop,
+            self.clock,
+            listeners,
+        )
+        cluster_id = await zookeeper.start(known_id)
+        part = self.broker_part = self._make_broker_part(pool, cluster_id)
+        self.controller_part = zookeeper.controller_part(self.machine, cluster_id)
+        planes = Planes(Requests(self.controller_part, load_controller_handlers()))
+        self._turn = part.turn
+        self._server = Server(part.turn, planes, self._config)
+        between = [one for one in self._bindings if one.listener.name == zookeeper.listener]
+        await self._listen_on(between)
+        joining = self._joining = self._join(cluster_id, zookeeper.stand(self.controller_part))
+        await joining.cluster_id()
+        epoch = await joining.register(listeners, part.logs)
+        part.load(joining.image, joining.controller, listeners, epoch=epoch)
+        joining.follow(part)
+        part.on_config = self._server.configure
+        planes.broker = Requests(part.broker, load_handlers())
+        part.load_coordinators()
+        await self._listen_on([one for one in self._bindings if one not in between])
+        await joining.enter()
+        zookeeper.announce()
+
+    async def _listen_on(self, bindings: list[Binding]) -> None:
+        for binding in bindings:
+            self._server.tune(binding.sock)
+            await self._server.listen(binding.sock, binding.listener)
 
     def _client_listeners(self) -> list[BoundListener]:
         return [one.listener for one in self._bindings if not one.listener.is_controllers]
@@ -256,6 +320,8 @@ class Node:
             self._ticker.cancel()
         if self.broker_part is not None and not self.failed.is_set():
             await self._leave()
+        if self._zookeeper is not None:
+            await self._zookeeper.close()  # now, so that the next controller is elected meanwhile
         self._server.stop_accepting()
         if self.broker_part is not None:
             self.broker_part.stop()

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from barnabas.broker.membership import CannotJoin
 from barnabas.controller import zookeeper_layout as layout
 from barnabas.controller.zookeeper import (
     BadVersion,
@@ -47,7 +48,7 @@ CLOSE_TIMEOUT_S = 2.0
 RECONNECT = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0}
 
 
-class NoZooKeeper(Exception):  # noqa: N818 (says what happened)
+class NoZooKeeper(CannotJoin):
     """ZooKeeper cannot be used; the message says why."""
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import StorageFailed, UnknownServerError
+from barnabas.base.errors import ApiError, NotController, StorageFailed, UnknownServerError
 from barnabas.controller import decider
 from barnabas.controller.decider.brokers import decide_fence
 from barnabas.controller.decider.decision import Decision, Environment
@@ -80,6 +80,7 @@ class Controller:
         self._now_ms = now_ms
         self._periodic = PeriodicWork()
         self._queue: list[_Work] = []
+        self._under_way: list[_Decided] = []
         self._followers: list[Follower] = []
         self._initial: tuple[Message, ...] = ()
         self._busy = False
@@ -155,9 +156,12 @@ class Controller:
         )
 
     def close(self) -> None:
-        """Let go of the journal.  Requests that are not answered yet never will be."""
-        self._queue.clear()
+        """Let go of the journal.  What is not carried out yet may be, by another controller."""
         self._journal.close()
+        waiting = [*(entry.work for entry in self._under_way), *self._queue]
+        self._under_way, self._queue = [], []
+        for work in waiting:
+            self._answer(work, work.refuse(NotController()))
 
     # From the queue to the journal
 
@@ -192,7 +196,7 @@ class Controller:
         if self._initial and self._journal.is_empty:
             group.insert(0, _initial_work(self._initial))
         decided = self._decide_group(group)
-        self._busy = True
+        self._busy, self._under_way = True, decided
         if any(entry.decision.records for entry in decided):
             self._journal.commit(partial(self._committed, decided))
         else:
@@ -241,6 +245,7 @@ class Controller:
 
     def _committed(self, decided: list[_Decided], error: BaseException | None) -> None:
         """Until the last one is answered, requests that callbacks submit only wait."""
+        self._under_way = []
         if error is not None:
             log.error("the metadata journal cannot be written: %s", error)
         for entry in decided:
@@ -249,7 +254,7 @@ class Controller:
                     self._apply(entry)
                 self._answer(entry.work, entry.decision.response)
             else:
-                failed = error if isinstance(error, StorageFailed) else StorageFailed()
+                failed = error if isinstance(error, ApiError) else StorageFailed()
                 self._answer(entry.work, entry.work.refuse(failed))
         self._busy = False
         if self._journal.snapshot_is_due:

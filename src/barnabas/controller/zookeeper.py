@@ -131,6 +131,16 @@ class ZooKeeper(Protocol):
         """Call `listener` whenever the state changes."""
 
 
+class ZooKeeperClient(ZooKeeper, Protocol):
+    """The same for whoever makes and ends it."""
+
+    async def start(self) -> None:
+        """Connect for the first time."""
+
+    async def close(self) -> None:
+        """End the session, and with it all that it held."""
+
+
 async def ensure(zk: ZooKeeper, *paths: str) -> None:
     """Make nodes that stay, without data, where there are none.  Parents come first."""
     for path in paths:

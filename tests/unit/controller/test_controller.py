@@ -503,14 +503,17 @@ def test_a_request_that_is_not_for_the_controller_is_the_callers_mistake(scene: 
     assert scene.submit(create("t"))[0].topics[0].error_code == 0
 
 
-def test_closing_lets_go_of_the_journal(slow: Scene) -> None:
-    slow.submit(create("a"))
-    answers = slow.submit(create("b"))
+def test_closing_lets_go_of_the_journal_and_sends_everybody_to_another_controller(
+    slow: Scene,
+) -> None:
+    under_way = slow.submit(create("a"))
+    waiting = slow.submit(create("b"))
 
     slow.controller.close()
 
     assert slow.journal.closed
-    assert answers == []
+    for answers in (under_way, waiting):
+        assert [answer.topics[0].error_code for answer in answers] == [ErrorCode.NOT_CONTROLLER]
 
 
 def test_on_real_files_everything_is_there_after_a_restart(tmp_path: Path) -> None:

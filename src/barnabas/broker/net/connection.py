@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from barnabas.broker.dispatch import Later
     from barnabas.broker.listeners import BoundListener
+    from barnabas.broker.net.planes import Planes
     from barnabas.broker.net.requests import Requests
     from barnabas.broker.net.server import Server
     from barnabas.storage.fs import FileSlice
@@ -53,7 +54,9 @@ class Slot:
 class Connection(asyncio.BufferedProtocol):
     """See the module.  `requests` turns a frame into answers; `server` counts connections."""
 
-    def __init__(self, server: Server, listener: BoundListener, requests: Requests) -> None:
+    def __init__(
+        self, server: Server, listener: BoundListener, requests: Requests | Planes
+    ) -> None:
         self.server = server
         self.listener = listener
         self.requests = requests

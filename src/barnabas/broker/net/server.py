@@ -18,6 +18,7 @@ from barnabas.storage.fs import default_pool_limit
 if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig
     from barnabas.broker.listeners import BoundListener
+    from barnabas.broker.net.planes import Planes
     from barnabas.broker.net.requests import Requests
     from barnabas.broker.net.turn import Turn
 
@@ -34,7 +35,7 @@ OTHER_FILES = 96
 class Server:
     """Accepts connections on every listener.  Loop thread only."""
 
-    def __init__(self, turn: Turn, requests: Requests, config: BrokerConfig) -> None:
+    def __init__(self, turn: Turn, requests: Requests | Planes, config: BrokerConfig) -> None:
         self.turn = turn
         self._requests = requests
         self._connections: dict[Connection, None] = {}  # a set would have no order
