@@ -144,6 +144,9 @@ class ControllerPart:
     def _grace_over(self, broker_id: int, connection: Connection) -> None:
         if self.active is None or self._heard_on.get(broker_id) is not connection:
             return
+        if self.active.controller.is_stalled:  # it could not have come back
+            self._loop.call_later(self._grace_s, self._grace_over, broker_id, connection)
+            return
         del self._heard_on[broker_id]
         broker = self.active.controller.image.brokers.get(broker_id)
         if broker is not None and not broker.fenced:

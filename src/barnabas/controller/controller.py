@@ -42,6 +42,9 @@ log = logging.getLogger(__name__)
 Follower = Callable[["ClusterImage", "ImageChanges"], None]
 Answer = Callable[["Message"], None]
 
+STALL_MS = 1_000
+"""A commit that takes longer: the journal cannot be written, or not yet again."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
@@ -84,6 +87,7 @@ class Controller:
         self._followers: list[Follower] = []
         self._initial: tuple[Message, ...] = ()
         self._busy = False
+        self._busy_since_ms = 0
         self._looping = False
 
     def load(self, initial: Sequence[Message] = ()) -> None:
@@ -131,6 +135,8 @@ class Controller:
 
         To be called every second or so.
         """
+        if self.is_stalled:
+            return
         now_ms = self._now_ms()
         for broker_id in self._env.sessions.expired(now_ms):
             log.warning("broker %d was not heard of in time: fenced", broker_id)
@@ -143,6 +149,11 @@ class Controller:
                     done=lambda _: None,
                 )
             )
+
+    @property
+    def is_stalled(self) -> bool:
+        """Nothing gets done, and heartbeats wait too: the silence of a broker says nothing."""
+        return self._busy and self._now_ms() - self._busy_since_ms >= STALL_MS
 
     def fence(self, broker_id: int) -> None:
         """That broker is gone: others lead from now on, until it is heard of again."""
@@ -196,7 +207,8 @@ class Controller:
         if self._initial and self._journal.is_empty:
             group.insert(0, _initial_work(self._initial))
         decided = self._decide_group(group)
-        self._busy, self._under_way = True, decided
+        self._set_busy()
+        self._under_way = decided
         if any(entry.decision.records for entry in decided):
             self._journal.commit(partial(self._committed, decided))
         else:
@@ -308,8 +320,11 @@ class Controller:
         if broker_id != self._env.config.node_id:
             self._env.sessions.touch(broker_id, self._now_ms(), metadata_offset=metadata_offset)
 
+    def _set_busy(self) -> None:
+        self._busy, self._busy_since_ms = True, self._now_ms()
+
     def _write_snapshot(self) -> None:
-        self._busy = True
+        self._set_busy()
         self._journal.write_snapshot(
             self.image.dump(), now_ms=self._now_ms(), done=self._snapshot_written
         )

@@ -503,6 +503,28 @@ def test_a_request_that_is_not_for_the_controller_is_the_callers_mistake(scene: 
     assert scene.submit(create("t"))[0].topics[0].error_code == 0
 
 
+def test_while_the_journal_cannot_be_written_nobody_is_fenced_for_silence(scene: Scene) -> None:
+    epoch = scene.start_broker(2)
+    scene.pass_time(2_000)
+    scene.journal.at_once = False
+    scene.submit(create("a"))
+    assert not scene.controller.is_stalled
+    scene.pass_time(1_000)
+    assert scene.controller.is_stalled
+    answers = scene.beat(2, epoch)
+    scene.pass_time(60_000)
+    assert answers == []
+
+    scene.journal.at_once = True
+    scene.journal.finish()
+    assert not scene.controller.is_stalled
+    assert len(answers) == 1
+    scene.pass_time(8_000)
+    assert not scene.image.brokers[2].fenced
+    scene.pass_time(2_000)
+    assert scene.image.brokers[2].fenced
+
+
 def test_closing_lets_go_of_the_journal_and_sends_everybody_to_another_controller(
     slow: Scene,
 ) -> None:
