@@ -56,7 +56,8 @@ class Membership:
         self._link = link
         self._follower = follower
         self._on_expelled = on_expelled
-        self._request: BrokerRegistrationRequest | None = None
+        self._request: BrokerRegistrationRequest
+        self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._interval_s = config.int("broker.heartbeat.interval.ms") / 1000
         self._session_s = config.int("broker.session.timeout.ms") / 1000
@@ -132,8 +133,8 @@ class Membership:
         self._link.send(self._heartbeat(), self._beaten, timeout_s=timeout_s)
 
     def _beaten(self, response: Any) -> None:
-        if self._request is None:
-            return  # on the way out
+        if self._is_stopped:
+            return
         if response is None:
             # A controller that has lost the connection counts: be heard of within its grace.
             self._timer = self._loop.call_later(RETRY_S, self._beat)
@@ -144,7 +145,7 @@ class Membership:
             self.keep()
 
     def _registered_again(self, response: Any) -> None:
-        if self._request is None:
+        if self._is_stopped:
             return
         code = None if response is None else ErrorCode(response.error_code)
         if code is ErrorCode.DUPLICATE_BROKER_REGISTRATION:
@@ -182,7 +183,7 @@ class Membership:
 
     def stop(self) -> None:
         """No more heartbeats."""
-        self._request = None
+        self._is_stopped = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
