@@ -219,8 +219,7 @@ def _written(
         if still and not expired:
             return False
         for outcome in still:
-            outcome.answer.error_code = int(ErrorCode.REQUEST_TIMED_OUT)
-            outcome.answer.base_offset = -1
+            _refuse(outcome, ErrorCode.REQUEST_TIMED_OUT)
         later.resolve(response)
         return True
 
@@ -233,13 +232,23 @@ def _written(
 
 
 def _replicated(outcome: _Outcome) -> bool:
-    assert outcome.partition is not None
-    log = outcome.partition.log
-    if not outcome.partition.is_leader or log is None:
-        outcome.answer.error_code = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        outcome.answer.base_offset = -1
+    """Whether it is known what became of the batch: on all in-sync replicas, or given up."""
+    partition = outcome.partition
+    assert partition is not None
+    log = partition.log
+    if not partition.is_leader or log is None:
+        _refuse(outcome, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return True
-    return log.high_watermark > outcome.last_offset
+    if log.high_watermark <= outcome.last_offset:
+        return False
+    if partition.will_have_too_few:
+        _refuse(outcome, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    return True
+
+
+def _refuse(outcome: _Outcome, code: ErrorCode) -> None:
+    outcome.answer.error_code = int(code)
+    outcome.answer.base_offset = -1
 
 
 def _refuse_all(request: ProduceRequest, code: ErrorCode) -> ProduceResponse | None:
