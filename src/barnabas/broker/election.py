@@ -169,15 +169,16 @@ class Election:
             self._holder = holder
             if holder is not None:
                 logger.info("node %d is the controller", holder.node.node_id)
-        if self._is_candidate and (holder is None or self._may_replace(holder)):
+        may_stand = holder is None or self._may_replace(holder)
+        self._is_new = False
+        if self._is_candidate and may_stand:
             await self._stand(holder)
 
     def _may_replace(self, holder: Holder) -> bool:
-        """Whether it is known to be dead, or is a former self of this node.
-
-        A node that has the same id and addresses is not there any more: this one has bound them.
-        """
-        return holder == self._dead or holder.session == self._zk.session or holder.node == self._me
+        """Whether it is known to be dead, or is an attempt of our own whose answer was lost, or the
+        process that this one follows: it had the id and the addresses that are bound here now."""
+        is_former_self = self._is_new and holder.node == self._me
+        return is_former_self or holder == self._dead or holder.session == self._zk.session
 
     async def _stand(self, holder: Holder | None) -> None:
         dead = holder.node.node_id if holder is not None and holder == self._dead else None
@@ -211,7 +212,7 @@ class Election:
         self._claim = None
         if self._is_active:
             self._is_active = False
-            logger.warning("this node is not the controller any more")
+            logger.info("this node is not the controller any more")
             self._on_deposed()
 
     async def _give_up(self) -> None:
