@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LISTEN = "localhost:9092"
 DEFAULT_DATA_DIR = "data"
+BROKERS_MAX = 100
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 OVERRIDE = Option(
@@ -43,6 +44,13 @@ OPTIONS = (
         help="Where clients connect; port 0 takes a free one. Default: the file's, or "
         f"{DEFAULT_LISTEN}.",
     ),
+    Option(
+        name="brokers",
+        value="N",
+        whole=(1, BROKERS_MAX),
+        help="Start a cluster: N brokers at consecutive ports, and a controller behind them, each "
+        "a process with its own directory in DIR.",
+    ),
     OVERRIDE,
     LOG_LEVEL,
 )
@@ -63,7 +71,23 @@ class Launch:
 
 
 def run(args: Parsed) -> int:
-    return serve(launch_of(args))
+    brokers = args.number("brokers")
+    return serve(launch_of(args)) if brokers is None else _run_cluster(args, brokers)
+
+
+def _run_cluster(args: Parsed, brokers: int) -> int:
+    from barnabas.cli.start_cluster import Wanted, run_cluster
+
+    return run_cluster(
+        Wanted(
+            brokers=brokers,
+            data_dir=args.text("data-dir") or DEFAULT_DATA_DIR,
+            listen=args.text("listen") or DEFAULT_LISTEN,
+            config=args.text("config"),
+            overrides=read_pairs("override", args.texts("override")),
+            log_level=args.text("log-level") or "info",
+        )
+    )
 
 
 def launch_of(args: Parsed) -> Launch:
@@ -135,6 +159,7 @@ COMMAND = Command(
         "",
         "--data-dir /var/lib/barnabas --listen :9092",
         "--config server.properties --override log.retention.hours=24",
+        "--brokers 3 --data-dir /var/lib/barnabas",
     ),
     options=OPTIONS,
     run=run,
