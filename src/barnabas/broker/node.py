@@ -45,6 +45,8 @@ from barnabas.storage.manager import LogManager, StorageSettings
 from barnabas.storage.workers import ThreadWorkers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from barnabas.base.clock import Clock
     from barnabas.base.settings import BrokerConfig
     from barnabas.broker.binding import Binding
@@ -178,6 +180,7 @@ class Node:
             sessions=FetchSessions(slots=config.int("max.incremental.fetch.session.cache.slots")),
             producer_ids=ProducerIds(),
             clock=self.clock,
+            judges=ThreadWorkers(self._in_a_turn, threads=1),
             listeners=[binding.listener for binding in self._bindings],
         )
         self._turn = Turn(self._loop, replicas)
@@ -190,6 +193,10 @@ class Node:
         )
         replicas.load(image)
         self.controller.follow(self._metadata_changed)
+
+    def _in_a_turn(self, work: Callable[[], None]) -> None:
+        """For a worker thread: have the loop thread do `work`, then what follows an append."""
+        self._loop.call_soon_threadsafe(self._turn.call, work)
 
     def _is_known(self, log: Log) -> bool:
         topic = self.controller.image.topics_by_id.get(log.topic_id)
@@ -272,6 +279,7 @@ class Node:
         self.controller.close()
         self._journal_worker.close()
         self._cleaner.close()
+        self.broker.judges.close()
         self.logs.close(broker_epoch=self.epoch)
         for directory in self._taken:
             directory.close()

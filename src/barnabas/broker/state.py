@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from barnabas.storage.workers import InlineWorkers
+
 if TYPE_CHECKING:
     from barnabas.base.clock import Clock
     from barnabas.base.settings import BrokerConfig
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from barnabas.replication.fetch_session import FetchSessions
     from barnabas.replication.replicas import ReplicaManager
     from barnabas.storage.manager import LogManager
+    from barnabas.storage.workers import Workers
 
 
 class ControllerPort(Protocol):
@@ -45,6 +48,8 @@ class Broker:
     sessions: FetchSessions
     producer_ids: ProducerIds
     clock: Clock
+    judges: Workers = field(default_factory=InlineWorkers)
+    """Look at the records of batches that have many; a loop turn follows each."""
     listeners: list[BoundListener] = field(default_factory=list)
     groups: Groups = field(init=False)
     """The group coordinator; it needs the rest of the broker, so it is made last."""

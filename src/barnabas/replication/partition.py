@@ -18,6 +18,7 @@ from barnabas.base.errors import (
 from barnabas.records.batch import set_offset_and_epoch
 
 if TYPE_CHECKING:
+    from barnabas.records.validate import Validated
     from barnabas.replication.purgatory import Parked
     from barnabas.storage.log import Appended, Log
 
@@ -119,16 +120,17 @@ class Partition:
 
     def append(
         self,
-        data: memoryview,
+        data: memoryview | Validated,
         *,
         acks: int,
         now_ms: int,
         zstd_allowed: bool = True,
         zero_start: bool = False,
+        patient: bool = True,
     ) -> Appended:
         """Queue one batch on the log.  `data` is patched in place and kept until the next write.
 
-        `zero_start`: see `ProducerStates.check`.
+        For the rest see `Log.append_as_leader`.
         """
         log = self.leader_log()
         if acks == -1 and len(self.isr) < self.min_isr:
@@ -139,6 +141,7 @@ class Partition:
             now_ms=now_ms,
             zstd_allowed=zstd_allowed,
             zero_start=zero_start,
+            patient=patient,
         )
 
     def append_internal(self, data: memoryview, *, now_ms: int) -> Appended:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.broker.net.buffers import FramePool, ReceiveBuffer
@@ -41,6 +42,11 @@ class Turn:
         if not self._scheduled:
             self._scheduled = True
             self.loop.call_soon(self.run)
+
+    def call(self, work: Callable[[], None]) -> None:
+        """Do it, and what a turn does after it: for what comes from another thread."""
+        work()
+        self.schedule()
 
     def write(self) -> None:
         """Write all queued batches; every receive buffer may be reused after this."""
