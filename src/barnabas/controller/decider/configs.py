@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs, for topics and brokers.
+"""AlterConfigs and IncrementalAlterConfigs, for topics, brokers and groups.
 
 Each resource by itself is changed as a whole or refused as a whole.  A record is only written for
 a setting that really changes.
@@ -22,6 +22,7 @@ from barnabas.base.errors import (
 from barnabas.controller.decider.config_rules import (
     broker_list,
     check_broker_config,
+    check_group_config,
     check_topic_config,
     topic_list,
 )
@@ -201,8 +202,8 @@ def _edit_list(
     resource: Resource, settings: dict[str, str], name: str, operation: Operation, text: str
 ) -> str:
     """The list with items appended or taken away; it starts from the default if it is not set."""
-    if resource.type == ResourceType.TOPIC:
-        declared = topic_list(name)
+    if resource.type in {ResourceType.TOPIC, ResourceType.GROUP}:
+        declared = topic_list(name) if resource.type == ResourceType.TOPIC else None
         complaint = f"Can't {operation.name} to key {name} because its type is not LIST."
     else:
         declared = broker_list(name)
@@ -252,6 +253,8 @@ def _decide_one(
     wanted = change(image, current)
     if resource.type == ResourceType.TOPIC:
         check_topic_config(env.effective_config(image), wanted, resource.keys)
+    elif resource.type == ResourceType.GROUP:
+        check_group_config(env.effective_config(image), wanted, resource.keys)
     else:
         check_broker_config(wanted, all_brokers=not resource.name)
     names = dict.fromkeys((*current, *wanted))
@@ -278,6 +281,9 @@ def _check_resource(image: ClusterImage, resource: Resource) -> None:
                 raise UnknownTopicOrPartition(f"The topic '{resource.name}' does not exist.")
         case ResourceType.BROKER:
             _check_broker(image, resource.name)
+        case ResourceType.GROUP:
+            if not resource.name:
+                raise InvalidRequest("Default group resources are not allowed.")
         case _:
             raise InvalidRequest(f"Unknown resource type {resource.type}")
 
