@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,13 @@ METRICS = {
     "requests_per_s": Metric(title="requests/s", better="higher", digits=0),
     "p99_us": Metric(title="p99 µs", better="lower", digits=0),
     "cpu_us_per_req": Metric(title="broker CPU µs/request", better="lower"),
+    "beat_us": Metric(title="broker CPU µs/heartbeat", better="lower"),
+    "commit_us": Metric(title="broker CPU µs/commit", better="lower"),
+    "join_ms": Metric(title="a member joins: stable after, ms", better="lower", digits=0),
+    "join_cpu_ms": Metric(title="a member joins: broker CPU ms", better="lower", digits=0),
+    "leave_ms": Metric(title="a member leaves: stable after, ms", better="lower", digits=0),
+    "leave_cpu_ms": Metric(title="a member leaves: broker CPU ms", better="lower", digits=0),
+    "groups_rss_mb": Metric(title="RSS meanwhile, MB", better="lower"),
     "limit_1024": Metric(title="with 1,024 open files", better="lower"),
 }
 
@@ -39,6 +47,7 @@ HEADINGS = {
     "process": "Start-up and memory",
     "replay": "Replayed Produce requests (acks=1, one connection, one partition)",
     "partitions": "A thousand partitions",
+    "groups": "Groups",
 }
 
 AT_MOST = {
@@ -55,6 +64,13 @@ AS_GOOD_AS_APACHE = {
     ("consume", "mb_per_s"),
     ("consume", "cpu_s_per_gb"),
     ("latency", "p99_ms"),
+    ("groups", "beat_us"),
+    ("groups", "commit_us"),
+    ("groups", "join_ms"),
+    ("groups", "join_cpu_ms"),
+    ("groups", "leave_ms"),
+    ("groups", "leave_cpu_ms"),
+    ("groups", "groups_rss_mb"),
 }
 """Goals that are Apache Kafka's own value."""
 
@@ -119,14 +135,39 @@ Metadata request, on a directory that was used before. RSS is the resident memor
 its children; "after load" is right after writing and reading about 500 MB. The replayed request is
 one that the client really sent to that broker, in the version they agreed on. librdkafka's mock
 cluster is a test double: it keeps the newest 5 MB of a partition in memory, does not wake waiting
-fetches, and cannot talk with the Java client."""
+fetches, and cannot talk with the Java client. Members of groups are driven request by request, each
+on a connection of its own, with the same bytes for every broker: heartbeats and commits (one offset
+each) as fast as they are answered, one under way per member. For a rebalance, a member joins or
+leaves a stable group on a topic of 600 partitions while all others send heartbeats every 10 ms; the
+group is stable when all members have the same generation or epoch and every partition one owner."""
+
+
+def refreshed(page: str, session: Session, facts: Mapping[str, str], date: str) -> str:
+    """The page with new tables for what was measured; everything else on it stays as it is."""
+    found = re.split(r"^(?=## )", page, flags=re.MULTILINE)
+    top, sections = found[0], {text.partition("\n")[0]: text for text in found[1:]}
+    load = facts["Other load"]
+    for part, heading in HEADINGS.items():
+        if lines := section(session, part, session.targets):
+            lines[1:1] = [
+                "",
+                f"Measured by itself on {date}: {_rounds(session)}; other load: {load}.",
+            ]
+            sections[f"## {heading}"] = "\n".join([*lines, ""])
+    sections["## Notes"] = f"## Notes\n\n{NOTES}\n"
+    order = [f"## {heading}" for heading in (*HEADINGS.values(), "Notes")]
+    return top + "".join(sections[heading] for heading in order if heading in sections)
+
+
+def _rounds(session: Session) -> str:
+    return f"{session.rounds} round{'s' * (session.rounds > 1)}"
 
 
 def markdown(session: Session, facts: Mapping[str, str], date: str) -> str:
     lines = ["# Benchmarks"]
     lines += ["Barnabas beside Apache Kafka, on one machine, in one run. Repeat it with:", ""]
     lines += ["    make bench", ""]
-    lines += [f"Measured on {date}, {session.rounds} round{'s' * (session.rounds > 1)}.", ""]
+    lines += [f"Measured on {date}, {_rounds(session)}.", ""]
     lines += ["| | |", "|---|---|"]
     lines += [f"| {name} | {text} |" for name, text in facts.items()]
     lines.append("")

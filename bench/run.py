@@ -19,7 +19,7 @@ BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 sys.path.insert(0, str(ROOT / "tests" / "conformance"))
 
-PARTS = ("process", "produce", "consume", "latency", "replay", "partitions")
+PARTS = ("process", "produce", "consume", "latency", "replay", "partitions", "groups")
 
 
 def parse() -> argparse.Namespace:
@@ -34,14 +34,16 @@ def parse() -> argparse.Namespace:
         default=0.0,
         help="seconds to spend, in all, on repeating what other programs disturbed (default 0)",
     )
-    parser.add_argument("--write", action="store_true", help="write the table in any case")
+    parser.add_argument(
+        "--write", action="store_true", help="write in any case; with --only: just those sections"
+    )
     return parser.parse_args()
 
 
 def main() -> int:
     import targets
     from machine import description, warm_memory
-    from report import markdown
+    from report import markdown, refreshed
     from session import Session
 
     options = parse()
@@ -67,12 +69,17 @@ def main() -> int:
             today = datetime.datetime.now(datetime.UTC).date().isoformat()
             facts = description(folder, session.disturbed, session.repeated)
             table = markdown(session, facts, today)
+            page = ROOT / "docs" / "benchmarks.md"
+            if options.only and page.exists():
+                written = refreshed(page.read_text(), session, facts, today)
+            else:
+                written = table
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     print(table)
     in_full = not (options.only or options.quick or options.targets)
     if options.write or (in_full and session.is_quiet):
-        (ROOT / "docs" / "benchmarks.md").write_text(table)
+        page.write_text(written)
         print("written to docs/benchmarks.md")
     elif in_full:
         print("not written: other programs used too much of the machine; see `Other load`")

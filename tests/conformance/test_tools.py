@@ -120,6 +120,25 @@ def test_topic_settings_are_changed_and_shown_alike(
     assert_same(jvm, oracle, target, [create, *(step(tools.CONFIGS, line) for line in lines)])
 
 
+def test_group_settings_are_changed_and_shown_alike(
+    jvm: Jvm, oracle: Broker, target: Broker, topic: str
+) -> None:
+    entity = f"{B} --entity-type groups --entity-name {topic}"
+    lines = [
+        f"{entity} --describe",
+        f"{entity} --alter --add-config consumer.session.timeout.ms=50000",
+        f"{entity} --alter --add-config consumer.heartbeat.interval.ms=6000,no.such=1",
+        f"{entity} --alter --add-config consumer.heartbeat.interval.ms=6000",
+        f"{entity} --describe",
+        f"{entity} --alter --add-config consumer.session.timeout.ms=1",
+        f"{entity} --alter --add-config no.such.setting=1",
+        f"{entity} --alter --delete-config consumer.session.timeout.ms",
+        f"{entity} --describe",
+        f"{entity} --alter --delete-config consumer.heartbeat.interval.ms",
+    ]
+    assert_same(jvm, oracle, target, [step(tools.CONFIGS, line) for line in lines])
+
+
 def test_broker_settings_are_changed_and_shown_alike(
     jvm: Jvm, oracle: Broker, target: Broker
 ) -> None:

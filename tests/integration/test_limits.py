@@ -35,10 +35,13 @@ from barnabas.protocol.messages.describe_configs import (
 )
 from barnabas.protocol.messages.fetch import FetchPartition
 from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.records.batch import Record, encode_batch
+from barnabas.records.compression import Codec
 
 MIB = 1024  # KiB, as resident sizes are
 WIDE_TOPIC, WIDE = "wide", 200
 BIG_TOPIC, BIG_BYTES = "big", 50 << 20
+BOMB_RECORDS = 300_000
 
 
 def is_served(client: WireClient) -> bool:
@@ -412,3 +415,35 @@ def test_a_large_request_that_is_never_finished_is_forgotten_with_its_client(
         client.sock.sendall(bytes(80 << 20))
         bystander.works()
     eventually(lambda: resident_kib(loaded.pid) - before < 10 * MIB, what="its memory is back")
+
+
+# -- batches that are much work
+
+
+def bomb() -> bytes:
+    """Records of nothing but a key, far more than their bytes tell."""
+    record = Record(timestamp=-1, key=b"k", value=None)
+    return bytes(encode_batch([record] * BOMB_RECORDS, codec=Codec.ZSTD))
+
+
+def test_a_batch_that_is_much_work_keeps_nobody_else_waiting(
+    tmp_path: Path, clients: ExitStack
+) -> None:
+    data = bomb()
+    with BarnabasProcess(tmp_path) as broker:
+        create_topics(broker.bootstrap, "compacted", **{"cleanup.policy": "compact"})
+        greedy, other = (clients.enter_context(WireClient(broker.port)) for _ in range(2))
+        heavy, light = (
+            produce_request("compacted", records) for records in (data, batch_of(b"v", key=b"k"))
+        )
+
+        for request in (heavy, light, heavy):
+            greedy.send(request, PRODUCE_VERSION)
+        answers = [is_served(other)]
+        while not select.select([greedy.sock], [], [], 0)[0]:
+            answers.append(is_served(other))
+
+        assert all(answers)
+        assert len(answers) > 10  # while the first of the three was looked at
+        received = [produced(greedy.receive(r, PRODUCE_VERSION)) for r in (heavy, light, heavy)]
+        assert received == [(0, 0), (0, BOMB_RECORDS), (0, BOMB_RECORDS + 1)]

@@ -11,8 +11,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.broker.dispatch import Later
 from barnabas.broker.net.buffers import FramePool, ReceiveBuffer
-from barnabas.broker.net.connection import Connection
+from barnabas.broker.net.connection import Connection, Slot
 
 
 class Transport(asyncio.Transport):
@@ -158,3 +159,42 @@ def test_an_absurd_length_closes_the_connection_before_anything_is_kept(
 
     assert transport.closed
     assert seen.frames == []
+
+
+@given(chunk=st.integers(1, 300), before=st.integers(0, 3), behind=st.integers(0, 9))
+def test_nothing_overtakes_an_answer_that_holds_its_connection(
+    chunk: int, before: int, behind: int
+) -> None:
+    frames = [bytes([n]) * 10 for n in range(before + 1 + behind)]
+    stream = b"".join(struct.pack(">i", len(f)) + f for f in frames)
+    near, far = socket.socketpair()
+    with near, far:
+        seen = Holding(before)
+        connection, transport = connect(seen, near)
+        at = deliver(connection, transport, stream, [chunk])
+        connection.drain()
+        assert seen.frames == frames[: before + 1]
+
+        assert seen.slot is not None
+        connection.fill(seen.slot, [])
+        connection.drain()
+        deliver(connection, transport, stream[at:], [chunk])
+        connection.connection_lost(None)
+
+    assert seen.frames == frames
+
+
+class Holding(Seen):
+    """The answer to one of the frames holds the connection."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+        self.slot: Slot | None = None
+
+    def handle(
+        self, connection: Connection, data: bytearray, view: memoryview, start: int, end: int
+    ) -> None:
+        super().handle(connection, data, view, start, end)
+        if len(self.frames) == self._number + 1:
+            self.slot = connection.answer_later(Later(holds=True))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from barnabas.base.settings import resolve_topic
 from barnabas.broker.groups import Groups
 from barnabas.broker.handlers.producer_ids import ProducerIds
-from barnabas.broker.net.turn import NothingWritten, Turn
+from barnabas.broker.net.turn import NothingWritten, Turn, TurningWorkers
 from barnabas.broker.replicating import Replicating
 from barnabas.broker.state import Broker
 from barnabas.broker.transactions import Transactions
@@ -138,6 +138,7 @@ class BrokerPart:
             producer_ids=ProducerIds(),
             clock=self._clock,
             epoch=epoch,
+            judges=TurningWorkers(self._machine.workers(self._loop, threads=1), self.turn),
             listeners=list(listeners),
             inter_broker_listener=config.listeners().inter_broker,
         )
@@ -222,4 +223,5 @@ class BrokerPart:
     def close(self) -> None:
         """Close the logs cleanly: the next start trusts what it finds and recovers nothing."""
         self._cleaner.close()
+        self.broker.judges.close()
         self.logs.close(broker_epoch=self.broker.epoch)

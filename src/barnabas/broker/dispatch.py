@@ -18,7 +18,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from barnabas.protocol.apis import BROKER, ApiKey
 
@@ -42,36 +42,47 @@ class RequestContext:
     """What it came on, for who wants to know when that breaks."""
 
 
+Answer = Union["Message", Exception, None]
+
+
 class Later:
     """An answer that is not known yet.  Resolved at most once, on the loop thread.
 
     `abandon` is called instead when the client has gone: `on_abandon` then forgets the wait.
+    With `holds`, the requests that come behind it on the same connection wait for it too: they
+    must not overtake it.
     """
 
-    __slots__ = ("_callback", "_response", "on_abandon")
+    __slots__ = ("_callback", "_is_resolved", "_response", "holds", "on_abandon")
 
-    def __init__(self) -> None:
-        self._callback: Callable[[Message | Exception], None] | None = None
-        self._response: Message | Exception | None = None
+    def __init__(self, *, holds: bool = False) -> None:
+        self.holds = holds
+        self._callback: Callable[[Answer], None] | None = None
+        self._is_resolved = False
+        self._response: Answer = None
         self.on_abandon: Callable[[], None] | None = None
 
-    def resolve(self, response: Message | Exception) -> None:
-        """The answer; or, for a fault of our own, the exception: then the connection is closed."""
-        assert self._response is None, "a request is answered once"
+    def resolve(self, response: Answer) -> None:
+        """The answer; or, for a fault of our own, the exception: then the connection is closed.
+
+        None: the client wants no answer.
+        """
+        assert not self._is_resolved, "a request is answered once"
+        self._is_resolved = True
         self._response = response
         if self._callback is not None:
             self._callback(response)
 
-    def when_done(self, callback: Callable[[Message | Exception], None]) -> None:
+    def when_done(self, callback: Callable[[Answer], None]) -> None:
         """Call back with the response: now, if it is already known."""
         assert self._callback is None, "one connection waits for one answer"
         self._callback = callback
-        if self._response is not None:
+        if self._is_resolved:
             callback(self._response)
 
     def abandon(self) -> None:
         """Nobody waits any more.  The work itself goes on where it has effects."""
-        if self._response is None and self.on_abandon is not None:
+        if not self._is_resolved and self.on_abandon is not None:
             self.on_abandon()
 
 

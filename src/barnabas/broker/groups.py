@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from barnabas.base.ids import random_id
+from barnabas.base.settings import group_int
 from barnabas.broker.coordination import Coordination, TopicSettings
+from barnabas.controller.image_types import ResourceType
 from barnabas.coordinator.group.topics import TopicInfo
 
 if TYPE_CHECKING:
     from barnabas.base.errors import ApiError
+    from barnabas.base.settings import BrokerConfig
     from barnabas.broker.state import Broker
     from barnabas.controller.image import ClusterImage, ImageChanges, TopicImage
+    from barnabas.coordinator.group.config import GroupSettings
     from barnabas.coordinator.group.events import Call, TopicsChanged
     from barnabas.coordinator.group.service import GroupCoordinator
     from barnabas.coordinator.runtime import Runtime
@@ -48,6 +52,16 @@ def _info(topic: TopicImage | None) -> TopicInfo | None:
     return None if topic is None else TopicInfo(topic.name, topic.id, len(topic.partitions))
 
 
+def _group_settings(config: BrokerConfig, own: Mapping[str, str]) -> GroupSettings:
+    from barnabas.coordinator.group.config import GroupSettings
+
+    return GroupSettings(
+        session_timeout_ms=group_int(config, own, "consumer.session.timeout.ms"),
+        heartbeat_interval_ms=group_int(config, own, "consumer.heartbeat.interval.ms"),
+        assignment_interval_ms=group_int(config, own, "consumer.assignment.interval.ms"),
+    )
+
+
 class Groups(Coordination):
     """`Coordination` of `__consumer_offsets`."""
 
@@ -70,6 +84,10 @@ class Groups(Coordination):
             schedule_turn=schedule_turn,
         )
         self._topics = ImageTopics(broker.image)
+        self._own_settings: dict[str, GroupSettings] = {}
+        """What groups with settings of their own go by, while `_config` is the broker's."""
+        self._config: BrokerConfig | None = None
+        self._default_settings: GroupSettings
 
     def make_runtime(self) -> Runtime:
         from barnabas.coordinator.group.config import GroupConfig
@@ -83,6 +101,7 @@ class Groups(Coordination):
             appender=self,
             reload=self.reload,
             new_id=lambda: str(UUID(bytes=random_id())),
+            settings_of=self._settings_of,
             commit_timeout_ms=config.int("offsets.commit.timeout.ms"),
             codec=Codec(config.int("offsets.topic.compression.codec")),
         )
@@ -97,6 +116,20 @@ class Groups(Coordination):
             config=GroupConfig.from_settings(self.broker.config),
             partitions=self._partition_count,
         )
+
+    def _settings_of(self, group_id: str) -> GroupSettings:
+        """Asked for with every heartbeat, so worked out once for each change."""
+        config = self.broker.config
+        if self._config is not config:
+            self._config = config
+            self._default_settings = _group_settings(config, {})
+            self._own_settings.clear()
+        own = self.broker.image.configs.get((ResourceType.GROUP, group_id))
+        if own is None:
+            return self._default_settings
+        if group_id not in self._own_settings:
+            self._own_settings[group_id] = _group_settings(config, own)
+        return self._own_settings[group_id]
 
     def _partition_count(self) -> int:
         """At least one: before the topic exists, its first partition has no coordinator."""
@@ -130,6 +163,9 @@ class Groups(Coordination):
 
     def apply(self, changes: ImageChanges) -> None:
         super().apply(changes)
+        for kind, name in changes.configs:
+            if kind == ResourceType.GROUP:
+                self._own_settings.pop(name, None)
         event = None if self.is_asleep else self._topic_changes(changes)
         if event is not None:
             self.runtime.broadcast(event, now_ms=self.now_ms())

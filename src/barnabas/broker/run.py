@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.node")
 
+SWITCH_S = 0.001
+"""A thread that computes (compaction, a look into batches) gives way to the loop this often."""
+
 LOG_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
@@ -30,6 +33,7 @@ def run(config: BrokerConfig, *, log_level: str = "info") -> int:
     logging.basicConfig(stream=sys.stdout, level=log_level.upper(), format=LOG_FORMAT)
     logging.raiseExceptions = False  # whoever read the log has gone: the broker goes on
     _allow_many_files()
+    sys.setswitchinterval(SWITCH_S)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(_serve(config))

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from barnabas.storage.workers import InlineWorkers
+
 if TYPE_CHECKING:
     from barnabas.base.clock import Clock
     from barnabas.base.settings import BrokerConfig
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from barnabas.replication.fetch_session import FetchSessions
     from barnabas.replication.replicas import ReplicaManager
     from barnabas.storage.manager import LogManager
+    from barnabas.storage.workers import Workers
 
 
 class ControllerPort(Protocol):
@@ -49,6 +52,8 @@ class Broker:
     clock: Clock
     epoch: int = -1
     """Of this broker's registration with the controller; -1 until it is registered."""
+    judges: Workers = field(default_factory=InlineWorkers)
+    """Look at the records of batches that have many; a loop turn follows each."""
     listeners: list[BoundListener] = field(default_factory=list)
     inter_broker_listener: str = "PLAINTEXT"
     """The name of the listener over which brokers talk to each other."""

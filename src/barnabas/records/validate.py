@@ -49,6 +49,8 @@ _new_tuple = tuple.__new__
 _MAGIC_POSITION = 16
 _SMALLEST_V0 = 14
 """Least batch length that any format version can have."""
+_MANY_RECORDS = 1_000
+_MANY_BYTES = 128 * 1024
 _SMALLEST_RECORD = 7
 """Length, attributes, two deltas, a null key, a null value, no headers: a byte each."""
 
@@ -104,6 +106,10 @@ class InvalidRecordTimestamps(InvalidRecords):
     code = ErrorCode.INVALID_TIMESTAMP
 
 
+class TakesLong(Exception):  # noqa: N818 (no error: an answer that somebody has to wait for)
+    """The records have to be looked at, and they are many: not on a thread that others wait for."""
+
+
 class Validated(NamedTuple):
     """A batch that may be appended.  `data` is exactly one batch, in the buffer it came in if it
     did not have to be converted, and `header` is its header."""
@@ -114,12 +120,18 @@ class Validated(NamedTuple):
 
 
 def validate_batch(
-    data: memoryview, rules: ValidationRules, *, now_ms: int, zstd_allowed: bool = True
+    data: memoryview,
+    rules: ValidationRules,
+    *,
+    now_ms: int,
+    zstd_allowed: bool = True,
+    patient: bool = True,
 ) -> Validated:
     """Check the records field of one partition of a Produce request; patch or convert its batch.
 
     `data` is writable; log append time is patched into it.  `zstd_allowed` is False for request
-    versions whose clients may not know zstd.
+    versions whose clients may not know zstd.  Unless `patient`, a batch that is much work is not
+    looked at: `TakesLong`.
     """
     size = len(data)
     if HEADER_SIZE < size <= rules.largest_plain:
@@ -152,11 +164,32 @@ def validate_batch(
             and crc32c(data[CRC_START:], 0) == crc
         ):
             return _new_tuple(Validated, (data, header, NO_TIMESTAMP))
-    return judge_batch(data, rules, now_ms=now_ms, zstd_allowed=zstd_allowed)
+    return judge_batch(data, rules, now_ms=now_ms, zstd_allowed=zstd_allowed, patient=patient)
+
+
+def is_laborious(data: memoryview, rules: ValidationRules, *, now_ms: int) -> bool:
+    """Whether `validate_batch` would be much work: records to be looked at, and many of them.
+
+    A batch that it refuses without looking at them is not.
+    """
+    if len(data) < HEADER_SIZE:
+        return False
+    header = read_header(data)
+    if header.count <= _MANY_RECORDS and len(data) <= _MANY_BYTES:
+        return False
+    try:
+        return check_header(header, len(data), rules, now_ms)
+    except ApiError:
+        return False
 
 
 def judge_batch(
-    data: memoryview, rules: ValidationRules, *, now_ms: int, zstd_allowed: bool = True
+    data: memoryview,
+    rules: ValidationRules,
+    *,
+    now_ms: int,
+    zstd_allowed: bool = True,
+    patient: bool = True,
 ) -> Validated:
     """What `validate_batch` promises, without its short cut for the batches of every day."""
     header = read_one_header(data)
@@ -168,6 +201,8 @@ def judge_batch(
     if not zstd_allowed and header.attributes & CODEC_MASK == Codec.ZSTD:
         raise UnsupportedCompressionType("zstd needs version 7 of the Produce request.")
     if check_header(header, size, rules, now_ms):
+        if not patient and (header.count > _MANY_RECORDS or size > _MANY_BYTES):
+            raise TakesLong
         data, header = _scan(data, header, rules, now_ms)
     if rules.log_append_time:
         set_max_timestamp(data, 0, now_ms, log_append_time=True)

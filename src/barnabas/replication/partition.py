@@ -22,6 +22,7 @@ from barnabas.records.batch import set_offset_and_epoch
 from barnabas.replication.followers import Followers
 
 if TYPE_CHECKING:
+    from barnabas.records.validate import Validated
     from barnabas.replication.followers import Eligible
     from barnabas.replication.purgatory import Parked
     from barnabas.storage.log import Appended, Log
@@ -180,16 +181,17 @@ class Partition:
 
     def append(
         self,
-        data: memoryview,
+        data: memoryview | Validated,
         *,
         acks: int,
         now_ms: int,
         zstd_allowed: bool = True,
         zero_start: bool = False,
+        patient: bool = True,
     ) -> Appended:
         """Queue one batch on the log.  `data` is patched in place and kept until the next write.
 
-        `zero_start`: see `ProducerStates.check`.
+        For the rest see `Log.append_as_leader`.
         """
         log = self.leader_log()
         if acks == -1 and len(self.isr) < self.min_isr and self.has_too_few:
@@ -200,6 +202,7 @@ class Partition:
             now_ms=now_ms,
             zstd_allowed=zstd_allowed,
             zero_start=zero_start,
+            patient=patient,
         )
 
     def append_internal(self, data: memoryview, *, now_ms: int) -> Appended:

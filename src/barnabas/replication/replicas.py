@@ -26,6 +26,7 @@ from barnabas.storage.fs import is_disk_full
 
 if TYPE_CHECKING:
     from barnabas.controller.image import ClusterImage, ImageChanges, PartitionImage
+    from barnabas.records.validate import Validated
     from barnabas.storage.config import LogConfig
     from barnabas.storage.log import Appended
     from barnabas.storage.manager import LogManager
@@ -257,14 +258,18 @@ class ReplicaManager:
     def append(
         self,
         partition: Partition,
-        data: memoryview,
+        data: memoryview | Validated,
         *,
         acks: int,
         now_ms: int,
         zstd_allowed: bool = True,
         zero_start: bool = False,
+        patient: bool = True,
     ) -> Appended:
-        """Queue a batch for the next `write_dirty`; until then `data` must not change."""
+        """Queue a batch for the next `write_dirty`; until then `data` must not change.
+
+        For the rest see `Log.append_as_leader`.
+        """
         try:
             appended = partition.append(
                 data,
@@ -272,6 +277,7 @@ class ReplicaManager:
                 now_ms=now_ms,
                 zstd_allowed=zstd_allowed,
                 zero_start=zero_start,
+                patient=patient,
             )
         except StorageFailed as failure:
             self.append_failed(partition, failure)

@@ -18,6 +18,7 @@ from barnabas.storage.segment import Segment
 
 if TYPE_CHECKING:
     from barnabas.records.batch import BatchHeader
+    from barnabas.records.validate import Validated
     from barnabas.storage.config import LogConfig
     from barnabas.storage.flushing import FlushJob
     from barnabas.storage.fs import Buffer
@@ -86,22 +87,27 @@ class Log(LogState):
 
     def append_as_leader(
         self,
-        data: memoryview,
+        data: memoryview | Validated,
         *,
         leader_epoch: int,
         now_ms: int,
         zstd_allowed: bool = True,
         zero_start: bool = False,
+        patient: bool = True,
     ) -> Appended:
         """Check and queue one batch of a client; offset and epoch are patched into `data`.
 
         `data` must not change until `write_pending`.  `zero_start`: see `ProducerStates.check`.
+        `zstd_allowed`, `patient`: see `validate_batch`; what is already validated needs neither.
         """
         if self._failure is not None:
             self._refuse()
-        data, header, append_time = validate_batch(
-            data, self.config.rules, now_ms=now_ms, zstd_allowed=zstd_allowed
-        )
+        if isinstance(data, memoryview):
+            data, header, append_time = validate_batch(
+                data, self.config.rules, now_ms=now_ms, zstd_allowed=zstd_allowed, patient=patient
+            )
+        else:
+            data, header, append_time = data
         _, length, _, _, _, attributes, delta, _, timestamp, producer_id, epoch, sequence, _ = (
             header
         )

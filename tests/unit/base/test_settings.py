@@ -14,6 +14,7 @@ import pytest
 from barnabas.base.properties import parse_properties
 from barnabas.base.settings import (
     BROKER_SETTINGS,
+    GROUP_SETTINGS,
     TOPIC_SETTINGS,
     BrokerConfig,
     ConfigError,
@@ -26,7 +27,7 @@ from barnabas.base.settings.effects import HONOURED
 from barnabas.base.settings.legacy import RETIRED
 from barnabas.base.settings.registry import BROKER_SYNONYM, broker_setting, broker_synonyms
 
-SETTINGS = [*BROKER_SETTINGS.values(), *TOPIC_SETTINGS.values()]
+SETTINGS = [*BROKER_SETTINGS.values(), *TOPIC_SETTINGS.values(), *GROUP_SETTINGS.values()]
 ROOT = Path(__file__).parents[3]
 
 
@@ -53,7 +54,7 @@ def test_old_names_are_not_settings() -> None:
 
 
 def test_only_settings_that_exist_are_called_honoured() -> None:
-    assert set(BROKER_SETTINGS) >= HONOURED
+    assert {*BROKER_SETTINGS, *GROUP_SETTINGS} >= HONOURED
 
 
 READ_THROUGH = {  # settings that the program asks for by a property, not by name
@@ -66,12 +67,21 @@ READ_THROUGH = {  # settings that the program asks for by a property, not by nam
     "advertised.listeners": "listeners()",
     "listener.security.protocol.map": "listeners()",
     "controller.listener.names": "listeners()",
+    **{
+        name: "group_int("
+        for name in BROKER_SETTINGS
+        if name.startswith(("group.consumer.min.", "group.consumer.max."))
+        and name != "group.consumer.max.size"
+    },
 }
+
+
+SETTING_OF = {**BROKER_SETTINGS, **GROUP_SETTINGS}
 
 
 @pytest.mark.parametrize("name", sorted(HONOURED))
 def test_a_setting_that_is_called_honoured_is_read_outside_this_room(name: str) -> None:
-    override = BROKER_SETTINGS[name].topic_override
+    override = SETTING_OF[name].topic_override
     signs = {f'"{name}"', READ_THROUGH.get(name, f'"{name}"')}
     if override is not None:
         signs.add(override.replace(".", "_"))

@@ -23,8 +23,10 @@ from barnabas.records.compression import Codec, compress
 from barnabas.records.control import ControlType, EndTxnMarker, encode_end_txn_marker
 from barnabas.records.validate import (
     InvalidRecords,
+    TakesLong,
     ValidationRules,
     check_header,
+    is_laborious,
     validate_batch,
 )
 
@@ -308,3 +310,30 @@ def test_records_are_looked_at_only_where_the_header_cannot_answer(
     rules: ValidationRules, answer: bool
 ) -> None:
     assert check_header(HEADER, len(GOOD), rules, NOW) is answer
+
+
+MANY = encode_batch([Record(timestamp=NOW, key=b"k", value=b"")] * 1001, codec=Codec.ZSTD)
+LARGE = encode_batch([Record(timestamp=NOW, key=b"k", value=bytes(128 * 1024))])
+
+
+@pytest.mark.parametrize("batch", [MANY, LARGE], ids=["many records", "many bytes"])
+def test_much_work_is_left_to_those_who_have_time(batch: bytearray) -> None:
+    data = memoryview(bytearray(batch))
+
+    assert is_laborious(data, COMPACT, now_ms=NOW)
+    with pytest.raises(TakesLong):
+        validate_batch(data, COMPACT, now_ms=NOW, patient=False)
+    assert validate_batch(data, COMPACT, now_ms=NOW).data == batch
+
+
+@pytest.mark.parametrize(
+    ("batch", "rules"),
+    [
+        pytest.param(MANY, PLAIN, id="the header suffices"),
+        pytest.param(GOOD, COMPACT, id="few records"),
+        pytest.param(LARGE, ValidationRules(compact=True, max_message_bytes=9), id="refused"),
+        pytest.param(GOOD[:50], COMPACT, id="not even a header"),
+    ],
+)
+def test_little_work_is_done_at_once(batch: bytearray, rules: ValidationRules) -> None:
+    assert not is_laborious(memoryview(bytearray(batch)), rules, now_ms=NOW)

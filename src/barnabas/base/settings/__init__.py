@@ -2,6 +2,7 @@
 
 from barnabas.base.settings.broker import BrokerConfig
 from barnabas.base.settings.dynamic import validate_dynamic
+from barnabas.base.settings.groups import describe_group, group_int, validate_group_configs
 from barnabas.base.settings.kinds import ConfigType, Secret, Value
 from barnabas.base.settings.listeners import (
     Listener,
@@ -20,7 +21,7 @@ from barnabas.base.settings.model import (
     Update,
     setting,
 )
-from barnabas.base.settings.registry import BROKER_SETTINGS, TOPIC_SETTINGS
+from barnabas.base.settings.registry import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from barnabas.base.settings.topics import (
     TopicConfig,
     describe_topic,
@@ -32,6 +33,7 @@ from barnabas.base.settings.topics import (
 
 __all__ = [
     "BROKER_SETTINGS",
+    "GROUP_SETTINGS",
     "TOPIC_SETTINGS",
     "BrokerConfig",
     "ConfigError",
@@ -47,7 +49,9 @@ __all__ = [
     "TopicConfig",
     "Update",
     "Value",
+    "describe_group",
     "describe_topic",
+    "group_int",
     "parse_listeners",
     "parse_protocol_map",
     "resolve_listeners",
@@ -55,6 +59,7 @@ __all__ = [
     "setting",
     "topic_defaults",
     "validate_dynamic",
+    "validate_group_configs",
     "validate_topic_config",
     "validate_topic_configs",
 ]

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from barnabas.base.settings.declared import topic
+from barnabas.base.settings.declared import single_groups, topic
 from barnabas.base.settings.effects import effect_of
+from barnabas.base.settings.groups import group_default_name
 from barnabas.base.settings.legacy import RETIRED
 from barnabas.base.settings.model import Setting
 from barnabas.base.settings.registry import BROKER_SETTINGS, BROKER_SYNONYM, SECTIONS
@@ -16,14 +17,15 @@ PAGE = "docs/reference/settings.md"
 
 _TOP = """\
 # Settings
-Every broker and topic setting of Kafka is known here: a properties file that serves Apache Kafka
-starts Barnabas. The last column says what a setting does today.
+Every broker, topic and group setting of Kafka is known here: a properties file that serves Apache
+Kafka starts Barnabas. The last column says what a setting does today.
 
     barnabas start --config server.properties --override log.retention.hours=24
 
 A value comes from the first place that has one: the dynamic setting of the broker, the dynamic
 setting of all brokers, the command line, the file, the default. A topic's own setting goes before
-them all. A name with `listener.name.<listener>.` before it counts for that listener alone.
+them all, and so does a group's own, within limits that the broker sets. A name with
+`listener.name.<listener>.` before it counts for that listener alone.
 
 This page is generated: run `python -m barnabas.base.settings.document`.
 
@@ -46,6 +48,8 @@ def render() -> str:
     """The whole page."""
     parts = [_TOP, _heading(topic.__doc__), _TOPIC_HEAD]
     parts += [_topic_row(setting) for setting in topic.SETTINGS]
+    parts += ["\n", _heading(single_groups.__doc__), _TOPIC_HEAD]
+    parts += [_group_row(setting) for setting in single_groups.SETTINGS]
     for section in SECTIONS:
         parts += ["\n", _heading(section.__doc__), _BROKER_HEAD]
         parts += [_broker_row(setting) for setting in section.SETTINGS]
@@ -67,6 +71,11 @@ def _topic_row(setting: Setting) -> str:
     broker_name = BROKER_SYNONYM.get(setting.name)
     behind = f"`{broker_name}`" if broker_name in BROKER_SETTINGS else ""
     return _row(setting, behind)
+
+
+def _group_row(setting: Setting) -> str:
+    broker_name = group_default_name(setting.name)
+    return _row(setting, "" if broker_name is None else f"`{broker_name}`")
 
 
 def _broker_row(setting: Setting) -> str:

@@ -50,6 +50,10 @@ HONOURED = frozenset(
     group.consumer.session.timeout.ms group.consumer.heartbeat.interval.ms
     group.consumer.max.size group.consumer.assignors group.consumer.migration.policy
     group.consumer.regex.refresh.interval.ms group.consumer.assignment.interval.ms
+    group.consumer.min.session.timeout.ms group.consumer.max.session.timeout.ms
+    group.consumer.min.heartbeat.interval.ms group.consumer.max.heartbeat.interval.ms
+    group.consumer.min.assignment.interval.ms group.consumer.max.assignment.interval.ms
+    consumer.session.timeout.ms consumer.heartbeat.interval.ms consumer.assignment.interval.ms
     offset.metadata.max.bytes offsets.commit.timeout.ms
     offsets.retention.minutes offsets.retention.check.interval.ms
     offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes
@@ -61,7 +65,6 @@ HONOURED = frozenset(
 
 _JAVA = "accepted; there is no Java class to load"
 _THREADS = "accepted; a broker has one loop thread and needs no number"
-_GROUP_LIMITS = "accepted; takes effect with settings of single groups"
 _LINGER = "accepted; a change is written at once, all changes of a loop turn together"
 _LOADING = "accepted; a log is loaded a mebibyte at a time"
 _REPLICATION = "accepted; takes effect with replication"
@@ -111,8 +114,8 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("group.share.*", "accepted; takes effect with share groups"),
     ("share.*", "accepted; takes effect with share groups"),
     ("group.streams.*", "accepted; takes effect with streams groups"),
+    ("streams.*", "accepted; takes effect with streams groups"),
     ("group.coordinator.append.linger.ms", _LINGER),
-    ("group.*", _GROUP_LIMITS),
     ("offsets.load.buffer.size", _LOADING),
     ("transaction.state.log.load.buffer.size", _LOADING),
     ("transaction.two.phase.commit.enable", "accepted; there is no two-phase commit"),

@@ -20,6 +20,9 @@ _INTEGER = r"[+-]?[0-9]+"
 _DOUBLE = r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[dDfF]?"
 _COMMA = r"\s*,\s*"
 _THROTTLED = r"[0-9]+:[0-9]+"
+_DURATION_AGO = (
+    r"by_duration:(?i:P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9]+(\.[0-9]{0,9})?S)?)?)"
+)
 _SERVER = r"(\[[0-9a-fA-F:.%]+\]|[^\[\]@:\s]+):[0-9]+"
 
 INT_MAX = 2**31 - 1
@@ -230,6 +233,20 @@ class String(Kind):
         if self.choices:
             return "one of " + ", ".join(self.choices) + (" (any case)" if self.any_case else "")
         return "not empty" if self.non_empty else ""
+
+
+class OffsetReset(String):
+    """Where to begin: at an end of the partition, or so long ago."""
+
+    __slots__ = ()
+
+    def check(self, value: str) -> None:
+        if value not in {"earliest", "latest"} and not re.fullmatch(_DURATION_AGO, value):
+            raise ValueError("must be earliest, latest or by_duration:<PnDTnHnMn.nS>")
+
+    @property
+    def rule(self) -> str:
+        return "earliest, latest or by_duration:<PnDTnHnMn.nS>"
 
 
 class List(Kind):

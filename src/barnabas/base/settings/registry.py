@@ -18,6 +18,7 @@ from barnabas.base.settings.declared import (
     sasl,
     security,
     share_groups,
+    single_groups,
     streams_groups,
     tiered,
     tls,
@@ -55,6 +56,7 @@ def _by_name(settings: tuple[Setting, ...]) -> Mapping[str, Setting]:
 
 BROKER_SETTINGS = _by_name(tuple(s for section in SECTIONS for s in section.SETTINGS))
 TOPIC_SETTINGS = _by_name(topic.SETTINGS)
+GROUP_SETTINGS = _by_name(single_groups.SETTINGS)
 
 _FAMILIES = (
     ("log.roll.ms", "log.roll.hours"),

@@ -21,6 +21,7 @@ from barnabas.base.errors import (
     code_for,
 )
 from barnabas.broker.dispatch import Later, RequestContext, attempts, handles
+from barnabas.broker.handlers.judging import Judged, judge_elsewhere, laborious_batches
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages.produce import (
@@ -31,7 +32,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from barnabas.records.header import LOW_ATTRIBUTES, TRANSACTIONAL
-from barnabas.records.validate import InvalidRecords, read_one_header
+from barnabas.records.validate import InvalidRecords, Validated, read_one_header
 from barnabas.replication.purgatory import Parked
 
 if TYPE_CHECKING:
@@ -77,13 +78,35 @@ def produce(broker: Broker, ctx: RequestContext, request: ProduceRequest) -> Mes
         if _is_transactional(request):
             # Nobody could ever end such a transaction, and no reader of committed records pass it.
             return _refuse_all(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        return _produce(broker, ctx, request, None)
+        return _judged_first(broker, ctx, request, None)
     if request.acks == 0:  # whether it may be appended must be asked first, and told
         return _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
     from barnabas.broker.handlers.transactional_batches import verified_first
 
     return verified_first(
-        broker, request, ctx.api_version, lambda batches: _produce(broker, ctx, request, batches)
+        broker,
+        request,
+        ctx.api_version,
+        lambda batches: _judged_first(broker, ctx, request, batches),
+    )
+
+
+def _judged_first(
+    broker: Broker,
+    ctx: RequestContext,
+    request: ProduceRequest,
+    batches: TransactionalBatches | None,
+) -> Message | Later | None:
+    """Append; but if records have to be looked at and are many, a worker does that before."""
+    laborious = laborious_batches(broker, request)
+    if not laborious:
+        return _produce(broker, ctx, request, batches, {})
+    return judge_elsewhere(
+        broker,
+        request,
+        laborious,
+        zstd_allowed=ctx.api_version >= ZSTD_SINCE,
+        produce=lambda judged: _produce(broker, ctx, request, batches, judged),
     )
 
 
@@ -92,6 +115,7 @@ def _produce(
     ctx: RequestContext,
     request: ProduceRequest,
     batches: TransactionalBatches | None,
+    judged: Judged,
 ) -> ProduceResponse | Later | None:
     now_ms = broker.clock.now_ms()
     response = ProduceResponse()
@@ -107,7 +131,7 @@ def _produce(
                 _append(
                     broker,
                     topic.name,
-                    data.records,
+                    judged.get(id(data), data.records),
                     outcome,
                     batches,
                     acks=request.acks,
@@ -142,7 +166,7 @@ def _is_transactional(request: ProduceRequest) -> bool:
 def _append(
     broker: Broker,
     topic: str,
-    records: memoryview | bytes | None,
+    records: memoryview | bytes | Validated | ApiError | None,
     outcome: _Outcome,
     batches: TransactionalBatches | None,
     *,
@@ -153,8 +177,11 @@ def _append(
     partition = broker.replicas.get(topic, outcome.answer.index)
     if records is None:
         raise InvalidRequest("a produce request without records")
-    assert isinstance(records, memoryview), "decoded in place"
-    read_one_header(records)
+    if isinstance(records, ApiError):
+        raise records
+    assert not isinstance(records, bytes), "decoded in place"
+    if isinstance(records, memoryview):
+        read_one_header(records)
     if batches is not None:
         batches.check(partition)
     try:

@@ -1,4 +1,4 @@
-"""DescribeConfigs: the settings of topics, of this broker, of all brokers, and log levels.
+"""DescribeConfigs: the settings of topics, groups, this broker, all brokers, and log levels.
 
 v1: sources and synonyms instead of a mere "is default".  v3: types and documentation.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import InvalidRequest, UnknownTopicOrPartition
-from barnabas.base.settings import DescribedValue, describe_topic
+from barnabas.base.settings import DescribedValue, describe_group, describe_topic
 from barnabas.broker.dispatch import RequestContext, handles
 from barnabas.broker.handlers import loggers
 from barnabas.broker.handlers.shared import check_own, explained
@@ -69,6 +69,12 @@ def _describe(broker: Broker, resource: DescribeConfigsResource) -> Iterable[Des
             if name not in broker.image.topics:
                 raise UnknownTopicOrPartition
             return describe_topic(broker.config, broker.image.topic_config(name), keys)
+        case ResourceType.GROUP:
+            if not name:
+                raise InvalidRequest("Group name must not be empty")
+            return describe_group(
+                broker.config, broker.image.config(ResourceType.GROUP, name), keys
+            )
         case ResourceType.BROKER:
             for_all = name == ALL_BROKERS
             if not for_all:

@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs (KIP-339): set, remove, append to or subtract from single settings.
 
-Topics and brokers (one, or all with an empty name) go to the controller and take effect at once.
-Log levels (BROKER_LOGGER) are this process's own and are changed here.  Each resource succeeds or
-fails by itself, and as a whole.
+Topics, groups and brokers (one, or all with an empty name) go to the controller and take effect at
+once.  Log levels (BROKER_LOGGER) are this process's own and are changed here.  Each resource
+succeeds or fails by itself, and as a whole.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def verified_first(
     If it has to be waited for, the records are copied: what was received into is used again.
     """
     batches = TransactionalBatches(broker, request, version)
-    later = Later()
+    later = Later(holds=True)
     is_waiting = is_answered = False
 
     def answered() -> None:

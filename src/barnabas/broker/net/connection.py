@@ -74,7 +74,9 @@ class Connection(asyncio.BufferedProtocol):
         """In the turn's list of connections with something to send."""
         self._frame: FrameBuffer | None = None
         self._backlog: bytearray | None = None
-        """Frames received but not yet parsed, because too many answers are outstanding."""
+        """Frames received but not yet parsed: too many answers are outstanding, or one holds."""
+        self._held: Slot | None = None
+        """An answer that no later request may overtake."""
         self._blocked = False
         self._reading = True
         self._writable = True
@@ -185,7 +187,11 @@ class Connection(asyncio.BufferedProtocol):
                 stop = pos + 4 + size
                 if stop > end:
                     break
-                if len(self.out) >= parts_max or self.out_bytes > OUT_BYTES_MAX:
+                if (
+                    len(self.out) >= parts_max
+                    or self.out_bytes > OUT_BYTES_MAX
+                    or self._held is not None
+                ):
                     self._block()
                     break
                 handle(self, data, view, pos + 4, stop)
@@ -254,10 +260,14 @@ class Connection(asyncio.BufferedProtocol):
     def answer_later(self, later: Later) -> Slot:
         slot = Slot(later)
         self.out.append(slot)
+        if later.holds:
+            self._held = slot
         return slot
 
     def fill(self, slot: Slot, parts: list[Any]) -> None:
         slot.parts = parts
+        if slot is self._held:
+            self._held = None
         self.out_bytes += sum(map(_encoded_bytes, parts))
         if not self.closed:
             self.turn.schedule(self)
@@ -288,6 +298,7 @@ class Connection(asyncio.BufferedProtocol):
                 self.out_bytes = sum(map(_encoded_bytes, out))
         if (
             self._blocked
+            and self._held is None
             and 2 * len(out) < self.server.queued_parts_max
             and self.out_bytes < OUT_BYTES_MAX
         ):

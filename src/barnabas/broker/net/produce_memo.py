@@ -19,6 +19,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from barnabas.records.header import LOW_ATTRIBUTES, TRANSACTIONAL
+from barnabas.records.validate import TakesLong
 
 if TYPE_CHECKING:
     from barnabas.base.clock import Clock
@@ -111,9 +112,9 @@ class ProduceMemo:
             return False
         try:
             appended = partition.append(
-                view[pos:stop], acks=self._acks, now_ms=self._clock.now_ms()
+                view[pos:stop], acks=self._acks, now_ms=self._clock.now_ms(), patient=False
             )
-        except ApiError:
+        except (ApiError, TakesLong):
             return False  # nothing was appended: the long way makes the same error an answer
         replicas = self._replicas
         if not partition.dirty:

@@ -11,7 +11,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.base.errors import ApiError, ErrorCode, code_for
-from barnabas.broker.dispatch import Entry, Later, RequestContext, Table
+from barnabas.broker.dispatch import Answer, Entry, Later, RequestContext, Table
 from barnabas.broker.net.produce_memo import learn
 from barnabas.protocol.apis import Api, ApiKey, api
 from barnabas.protocol.errors import DecodeError
@@ -109,7 +109,7 @@ class Requests:
         slot: Slot,
         described: Api,
         ctx: RequestContext,
-        answer: Message | Exception,
+        answer: Answer,
     ) -> None:
         """An answer has come.  What is wrong with it concerns this connection only."""
         if connection.closed:
@@ -117,7 +117,10 @@ class Requests:
         try:
             if isinstance(answer, Exception):
                 raise answer
-            connection.fill(slot, self._encode(described, ctx, answer))
+            connection.fill(slot, [] if answer is None else self._encode(described, ctx, answer))
+        except DecodeError as error:  # the handler wants the connection closed
+            logger.warning("closing %s: %s", connection, error)
+            connection.close()
         except Exception:
             logger.exception("closing %s: %s could not be answered", connection, described.name)
             connection.close()

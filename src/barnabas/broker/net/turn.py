@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.broker.net.buffers import FramePool, ReceiveBuffer
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from barnabas.broker.net.connection import Connection
+    from barnabas.storage.workers import Workers
 
 logger = logging.getLogger("barnabas.net")
 
@@ -116,3 +118,21 @@ class Turn:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class TurningWorkers:
+    """Workers whose results are appends or answers: a turn follows each."""
+
+    def __init__(self, workers: Workers, turn: Turn) -> None:
+        self._workers = workers
+        self._turn = turn
+
+    def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+        def finished(failure: Exception | None) -> None:
+            done(failure)
+            self._turn.schedule()
+
+        self._workers.submit(work, finished)
+
+    def close(self) -> None:
+        self._workers.close()

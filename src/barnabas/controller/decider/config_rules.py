@@ -1,4 +1,4 @@
-"""Which settings a topic or a broker may have, in the words that Kafka answers with."""
+"""Which settings a topic, a broker or a group may have, in the words that Kafka answers with."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Collection, Mapping
 from barnabas.base.errors import ApiError, InvalidConfig, InvalidRequest
 from barnabas.base.settings import (
     BROKER_SETTINGS,
+    GROUP_SETTINGS,
     TOPIC_SETTINGS,
     BrokerConfig,
     ConfigType,
     Setting,
     Update,
     validate_dynamic,
+    validate_group_configs,
     validate_topic_configs,
 )
 
@@ -29,6 +31,17 @@ def check_topic_config(
             raise InvalidConfig(f"Unknown topic config name: {name}")
     known = {name: text for name, text in settings.items() if name in TOPIC_SETTINGS}
     validate_topic_configs(config, known)
+
+
+def check_group_config(
+    config: BrokerConfig, settings: Mapping[str, str], changed: Collection[str]
+) -> None:
+    """InvalidConfig unless a group can have these settings, of which `changed` are new."""
+    for name in settings:
+        if name not in GROUP_SETTINGS and name in changed:
+            raise InvalidConfig(f"Unknown group config name: {name}")
+    known = {name: text for name, text in settings.items() if name in GROUP_SETTINGS}
+    validate_group_configs(config, known)
 
 
 def check_broker_config(settings: Mapping[str, str], *, all_brokers: bool) -> None:

@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs, for topics and brokers.
+"""AlterConfigs and IncrementalAlterConfigs, for topics, brokers and groups.
 
 Each resource by itself is changed as a whole or refused as a whole.  A record is only written for
 a setting that really changes.  Where it changes who may lead, that is decided along with it.
@@ -22,6 +22,7 @@ from barnabas.base.errors import (
 from barnabas.controller.decider.config_rules import (
     broker_list,
     check_broker_config,
+    check_group_config,
     check_topic_config,
     topic_list,
 )
@@ -203,8 +204,8 @@ def _edit_list(
     resource: Resource, settings: dict[str, str], name: str, operation: Operation, text: str
 ) -> str:
     """The list with items appended or taken away; it starts from the default if it is not set."""
-    if resource.type == ResourceType.TOPIC:
-        declared = topic_list(name)
+    if resource.type in {ResourceType.TOPIC, ResourceType.GROUP}:
+        declared = topic_list(name) if resource.type == ResourceType.TOPIC else None
         complaint = f"Can't {operation.name} to key {name} because its type is not LIST."
     else:
         declared = broker_list(name)
@@ -270,6 +271,8 @@ def _decide_one(
         check_min_isr(image, resource.name, wanted)
     if resource.type == ResourceType.TOPIC:
         check_topic_config(env.effective_config(image), wanted, resource.keys)
+    elif resource.type == ResourceType.GROUP:
+        check_group_config(env.effective_config(image), wanted, resource.keys)
     else:
         check_broker_config(wanted, all_brokers=not resource.name)
     names = dict.fromkeys((*current, *wanted))
@@ -296,6 +299,9 @@ def _check_resource(image: ClusterImage, resource: Resource) -> None:
                 raise UnknownTopicOrPartition(f"The topic '{resource.name}' does not exist.")
         case ResourceType.BROKER:
             _check_broker(image, resource.name)
+        case ResourceType.GROUP:
+            if not resource.name:
+                raise InvalidRequest("Default group resources are not allowed.")
         case _:
             raise InvalidRequest(f"Unknown resource type {resource.type}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -304,3 +304,88 @@ def test_a_gap_in_the_sequence_is_refused(world: SmallBroker) -> None:
     asked = ask(world, request(("t", 0, batch(b"x", producer_id=5, epoch=0, sequence=2))))
 
     assert asked.codes == ["OUT_OF_ORDER_SEQUENCE_NUMBER"]
+
+
+class HandWorkers:
+    """Does the work when the test says so."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[Callable[[], None], Callable[[Exception | None], None]]] = []
+
+    def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+        self.jobs.append((work, done))
+
+    def close(self) -> None:
+        assert not self.jobs
+
+    def run(self) -> None:
+        work, done = self.jobs.pop(0)
+        work()
+        done(None)
+
+
+@pytest.fixture
+def workers(world: SmallBroker) -> HandWorkers:
+    world.topic("compacted", 2, cleanup_policy="compact")
+    world.broker.judges = made = HandWorkers()
+    return made
+
+
+def many(key: bytes | None) -> memoryview:
+    return memoryview(encode_batch([Record(timestamp=NOW, key=key, value=b"v")] * 2000))
+
+
+def few() -> memoryview:
+    return memoryview(encode_batch([Record(timestamp=NOW, key=b"k", value=b"w")]))
+
+
+def test_many_records_are_judged_elsewhere_while_others_append(
+    world: SmallBroker, workers: HandWorkers
+) -> None:
+    data = many(b"k")
+    asked = ask(world, request(("compacted", 0, data), ("compacted", 1, few())))
+    data[:] = bytes(len(data))  # the buffer is received into again
+    other = ask(world, request(("compacted", 0, few())))
+    assert other.results[0].base_offset == 0
+    assert asked.answers == []
+
+    workers.run()
+    world.replicas.write_dirty()
+
+    assert asked.codes == ["NONE", "NONE"]
+    assert [result.base_offset for result in asked.results] == [1, 0]
+    assert world.partition("compacted").leader_log().end_offset == 2001
+
+
+def test_what_is_wrong_with_one_of_many_records_is_told(
+    world: SmallBroker, workers: HandWorkers
+) -> None:
+    asked = ask(world, request(("compacted", 0, many(None)), ("compacted", 1, few())))
+    workers.run()
+    world.replicas.write_dirty()
+
+    assert asked.codes == ["INVALID_RECORD", "NONE"]
+    assert len(asked.results[0].record_errors) == 2000
+
+
+def test_many_records_without_an_answer_hold_their_connection_too(
+    world: SmallBroker, workers: HandWorkers
+) -> None:
+    held = Asked(world, request(("compacted", 0, many(b"k")), acks=0))
+    refused = Asked(world, request(("compacted", 0, many(None)), acks=0))
+    assert held.answers == refused.answers == []
+
+    workers.run()
+    workers.run()
+
+    assert held.answers == [None]
+    assert isinstance(refused.answers[0], DecodeError)
+
+
+def test_a_judge_that_fails_is_a_fault_of_ours(world: SmallBroker, workers: HandWorkers) -> None:
+    asked = Asked(world, request(("compacted", 0, many(b"k"))))
+    failure = MemoryError()
+
+    workers.jobs.pop()[1](failure)
+
+    assert asked.answers == [failure]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from barnabas.base.errors import ErrorCode
-from barnabas.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
+from barnabas.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from barnabas.broker.handlers.k32_describe_configs import describe_configs
 from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -16,7 +16,7 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC, BROKER, LOGGER = 2, 4, 8
+TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 
 
 def describe(
@@ -98,6 +98,15 @@ def test_this_broker(world: Any) -> None:
     assert configs["log.retention.ms"].value is None
 
 
+def test_a_group_that_nobody_has_heard_of_goes_by_the_brokers_settings(world: Any) -> None:
+    found = describe(world, GROUP, "any", ["consumer.session.timeout.ms", "nope"]).configs
+
+    assert [(c.name, c.value, c.config_source) for c in found] == [
+        ("consumer.session.timeout.ms", "45000", 5)
+    ]
+    assert [c.name for c in describe(world, GROUP, "any").configs] == list(GROUP_SETTINGS)
+
+
 def test_passwords_are_never_told(make_world: Any) -> None:
     world = make_world(**{"ssl.keystore.password": "secret-one"})
 
@@ -127,6 +136,7 @@ def test_all_brokers_together_have_only_what_was_set_for_all(world: Any) -> None
         (BROKER, "x", ErrorCode.INVALID_REQUEST),
         (LOGGER, "2", ErrorCode.INVALID_REQUEST),
         (LOGGER, "", ErrorCode.INVALID_REQUEST),
+        (GROUP, "", ErrorCode.INVALID_REQUEST),
         (1, "t", ErrorCode.INVALID_REQUEST),
         (99, "t", ErrorCode.INVALID_REQUEST),
     ],

@@ -14,7 +14,7 @@ from barnabas.protocol.messages import incremental_alter_configs as incremental
 from barnabas.protocol.messages import metadata_records as mr
 from barnabas.protocol.messages.metadata_records import ConfigRecord
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, GROUP = 2, 4, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
 Edit = tuple[str, int, str | None]
 Asked = tuple[int, str, list[Edit]]
@@ -216,6 +216,25 @@ NAME = "Topic name is invalid: 'a b' contains one or more characters other than 
             40,
             "Config value append is not allowed for config key: log.cleaner.threads",
         ),
+        (
+            (GROUP, "", [("consumer.session.timeout.ms", SET, "50000")]),
+            42,
+            "Default group resources are not allowed.",
+        ),
+        ((GROUP, "g", [("foo", SET, "1")]), 40, "Unknown group config name: foo"),
+        (
+            (GROUP, "g", [("consumer.session.timeout.ms", SET, "1")]),
+            40,
+            (
+                "consumer.session.timeout.ms must be greater than or equal to "
+                "group.consumer.min.session.timeout.ms"
+            ),
+        ),
+        (
+            (GROUP, "g", [("consumer.session.timeout.ms", APPEND, "1")]),
+            40,
+            "Can't APPEND to key consumer.session.timeout.ms because its type is not LIST.",
+        ),
         ((0, "x", [("a", SET, "1")]), 42, "Unknown resource type 0"),
         ((3, "x", [("a", SET, "1")]), 42, "Unknown resource type 3"),
     ],
@@ -285,6 +304,15 @@ def test_broker_settings_are_set_for_one_or_for_all(cluster: Any) -> None:
 
     assert cluster.image.config(BROKER, "1") == {"log.cleaner.threads": "2", "my.own": "x"}
     assert cluster.image.config(BROKER, "") == {"log.cleaner.threads": "3"}
+
+
+def test_a_group_need_not_exist_to_have_settings(cluster: Any) -> None:
+    name = "consumer.session.timeout.ms"
+    cluster.do(edits((GROUP, "any group", [(name, SET, "50000"), ("unknown", DELETE, None)])))
+
+    assert cluster.image.config(GROUP, "any group") == {name: "50000"}
+    cluster.do(whole((GROUP, "any group", [("share.isolation.level", "read_committed")])))
+    assert cluster.image.config(GROUP, "any group") == {"share.isolation.level": "read_committed"}
 
 
 def test_a_setting_from_a_later_release_does_not_block_other_changes(cluster: Any) -> None:
