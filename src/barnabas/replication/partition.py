@@ -20,6 +20,7 @@ from barnabas.base.errors import (
 )
 from barnabas.records.batch import set_offset_and_epoch
 from barnabas.replication.followers import Followers
+from barnabas.replication.held import HeldAnswers
 
 if TYPE_CHECKING:
     from barnabas.records.validate import Validated
@@ -47,6 +48,7 @@ class Partition:
         "dirty",
         "error",
         "followers",
+        "held",
         "index",
         "is_alone",
         "is_leader",
@@ -100,6 +102,8 @@ class Partition:
         self.dirty = False
         """Has batches queued that the next `ReplicaManager.write_dirty` writes."""
         self.waiters: dict[Parked, None] = {}
+        self.held = HeldAnswers()
+        """Answers that leave when the high watermark has passed their batches."""
         self.unconfirmed: list[tuple[list[object], int, int]] = []
         """Answers already encoded for appends of this loop turn: (out list, position in it, where
         its error code stands).  Patched if the write fails; see `broker/net/produce_memo.py`."""

@@ -20,6 +20,7 @@ from barnabas.base.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from barnabas.replication.held import release
 from barnabas.replication.partition import Partition, Terms
 from barnabas.replication.purgatory import Purgatory, Waiters
 from barnabas.storage.fs import is_disk_full
@@ -238,6 +239,8 @@ class ReplicaManager:
 
     def wake(self, partition: Partition) -> None:
         """Its high watermark moved, or more than that: try what waits for it."""
+        if partition.held:
+            release(partition)
         if partition.waiters:
             self.fetches.touched(partition)
             self.produces.touched(partition)
@@ -361,6 +364,8 @@ class ReplicaManager:
                     logger.exception("a write could not be answered")  # the others still are
             for partition in dirty:
                 partition.write_failure = None
+                if partition.held:  # also a batch that was sent again and is long replicated
+                    release(partition)
             for partition in visible:
                 self.wake(partition)
             if followers:
@@ -380,6 +385,9 @@ class ReplicaManager:
                 partition.is_refusing = True
             partition.write_failure = failure
             _refuse(partition.unconfirmed)
+            partition.held.refuse_from(
+                -1 if log is None else log.written_end_offset, ErrorCode.KAFKA_STORAGE_ERROR
+            )
             if log is not None:
                 self._logs.write_failed(log, failure)
         else:

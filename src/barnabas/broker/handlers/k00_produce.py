@@ -274,8 +274,9 @@ def _replicated(outcome: _Outcome) -> bool:
 
 
 def _refuse(outcome: _Outcome, code: ErrorCode) -> None:
-    outcome.answer.error_code = int(code)
-    outcome.answer.base_offset = -1
+    answer = outcome.answer
+    answer.error_code = int(code)
+    answer.base_offset = answer.log_append_time_ms = answer.log_start_offset = -1
 
 
 def _refuse_all(request: ProduceRequest, code: ErrorCode) -> ProduceResponse | None:

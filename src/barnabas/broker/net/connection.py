@@ -311,8 +311,15 @@ class Connection(asyncio.BufferedProtocol):
             part = out[done]
             if type(part) is bytes:
                 stop = done + 1
-                while stop < count and type(out[stop]) is bytes:
-                    stop += 1
+                while stop < count:
+                    following = out[stop]
+                    if type(following) is bytes:
+                        stop += 1
+                    elif type(following) is Slot and following.parts is not None:
+                        out[stop : stop + 1] = following.parts
+                        count = len(out)
+                    else:
+                        break
                 data = b"".join(out[done:stop]) if stop > done + 1 else part
                 more = stop < count and type(out[stop]) is not Slot
                 self._send_bytes(data, more=more)

@@ -10,9 +10,10 @@ long way, so this file decides nothing: it only skips work.
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError, ErrorCode
+from barnabas.broker.dispatch import Later
 from barnabas.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceResponse,
@@ -20,9 +21,11 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.records.header import LOW_ATTRIBUTES, TRANSACTIONAL
 from barnabas.records.validate import TakesLong
+from barnabas.replication.held import hold
 
 if TYPE_CHECKING:
     from barnabas.base.clock import Clock
+    from barnabas.broker.net.connection import Connection
     from barnabas.protocol.messages.produce import ProduceRequest
     from barnabas.replication.partition import Partition
     from barnabas.replication.replicas import ReplicaManager
@@ -31,6 +34,10 @@ INT32 = Struct(">i")
 RESULT = Struct(">ihqqq")
 """Partition index, error code, base offset, log append time, log start offset, as they stand
 together in every version from 5 on."""
+ERROR = Struct(">hqqq")
+"""The same without the index: of a batch that is not known to be replicated."""
+NOBODY = Later()
+"""For a place in an out list that nobody has to be told of if the client goes."""
 VERSION_MIN = 7
 FLEXIBLE_SINCE = 9
 HEADER_BYTES = 8
@@ -52,6 +59,7 @@ class ProduceMemo:
         "_prefix_end",
         "_replicas",
         "_tail_bytes",
+        "_timeout_s",
         "_topic",
         "_version",
     )
@@ -68,6 +76,7 @@ class ProduceMemo:
         self._clock = clock
         self._version = version = int.from_bytes(frame[2:4], "big")
         self._acks = request.acks
+        self._timeout_s = request.timeout_ms / 1000
         self._topic = request.topic_data[0].name
         self._tail_bytes = 3 if version >= FLEXIBLE_SINCE else 0
         self._head = bytes(frame[:4])
@@ -78,7 +87,7 @@ class ProduceMemo:
         self._lanes: dict[int, _Lane] = {}
 
     def handle(
-        self, out: list[Any], data: bytearray, view: memoryview, start: int, end: int
+        self, connection: Connection, data: bytearray, view: memoryview, start: int, end: int
     ) -> bool:
         """Append and answer, if this is such a request; False: nothing was done."""
         if (
@@ -107,7 +116,7 @@ class ProduceMemo:
         if stop - pos <= LOW_ATTRIBUTES or data[pos + LOW_ATTRIBUTES] & TRANSACTIONAL:
             return False
         partition = lane.partition
-        if not partition.is_leader or (self._acks == -1 and len(partition.isr) != 1):
+        if not partition.is_leader:
             self._lanes.clear()  # leadership moved, or the topic went: look again next time
             return False
         try:
@@ -120,19 +129,28 @@ class ProduceMemo:
         if not partition.dirty:
             partition.dirty = True
             replicas.dirty.append(partition)
-        partition.unconfirmed.append((out, len(out), lane.error_at))
-        out.append(
-            lane.pack(
-                lane.size,
-                INT32.unpack_from(data, start + 4)[0],
-                lane.before,
-                0,
-                appended.base_offset,
-                appended.log_append_time,
-                appended.log_start_offset,
-                lane.after,
-            )
+        answer = lane.pack(
+            lane.size,
+            INT32.unpack_from(data, start + 4)[0],
+            lane.before,
+            0,
+            appended.base_offset,
+            appended.log_append_time,
+            appended.log_start_offset,
+            lane.after,
         )
+        if partition.is_alone or self._acks == 1:
+            out = connection.out
+            partition.unconfirmed.append((out, len(out), lane.error_at))
+            out.append(answer)
+        else:
+            hold(
+                replicas.produces,
+                partition.held,
+                appended.last_offset,
+                connection.turn.now + self._timeout_s,
+                HeldAnswer(connection, answer, lane.error_at),
+            )
         return True
 
     def _new_lane(self, index: int) -> _Lane | None:
@@ -141,6 +159,26 @@ class ProduceMemo:
             return None
         lane = self._lanes[index] = _Lane(partition, self._version)
         return lane
+
+
+class HeldAnswer:
+    """An encoded answer whose place in the out list is kept until the replicas have the batch."""
+
+    __slots__ = ("_answer", "_connection", "_error_at", "_slot")
+
+    def __init__(self, connection: Connection, answer: bytes, error_at: int) -> None:
+        self._connection = connection
+        self._answer = answer
+        self._error_at = error_at
+        self._slot = connection.answer_later(NOBODY)
+
+    def give(self, code: ErrorCode) -> None:
+        answer = self._answer
+        if code:
+            at = self._error_at
+            answer = answer[:at] + ERROR.pack(code, -1, -1, -1) + answer[at + ERROR.size :]
+        self._slot.parts = [answer]
+        self._connection.turn.schedule(self._connection)
 
 
 class _Lane:

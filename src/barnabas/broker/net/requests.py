@@ -47,7 +47,7 @@ class Requests:
     ) -> None:
         """Handle the request in `data[start:end]` (length prefix excluded)."""
         memo = connection.produce_memo
-        if memo is not None and memo.handle(connection.out, data, view, start, end):
+        if memo is not None and memo.handle(connection, data, view, start, end):
             return
         self._handle(connection, view[start:end])
 
