@@ -1,8 +1,9 @@
 """The way from a broker to the active controller, wherever that is now.
 
-Two connections: one for requests, one for the fetch that waits for news of the metadata and would
-hold up the answers behind it.  When the controller is not reached, or is one no more, the next of
-those that may be it is tried.  Loop thread only.
+Answers come in order, so there are three connections: one for requests, which may take their time,
+one for the fetch that waits for news of the metadata, one for heartbeats, which have no time.  When
+the controller is not reached, or is one no more, the next of those that may be it is tried.  Loop
+thread only.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from barnabas.base.errors import ErrorCode
 from barnabas.client.node_connection import Address, NodeConnections
+from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig
@@ -79,19 +81,21 @@ class ControllerLink:
         self.retry_s = retry_s
         self.timeout_s = timeout_s
         self.whereabouts = whereabouts
-        self._requests, self._follows = (
+        self._requests, self._follows, self._beats = (
             NodeConnections(
                 loop,
                 client_id=client_id,
                 address_of=lambda _: whereabouts.address(),
                 backoff_s_max=BACKOFF_S_MAX,
             )
-            for _ in "12"
+            for _ in "123"
         )
 
     def send(self, request: Message, done: Answered, *, timeout_s: float | None = None) -> None:
         """Send once; `done` gets None if there was no answer."""
-        self._send(self._requests, request, done, timeout_s or self.timeout_s)
+        is_beat = request.api_key == ApiKey.BROKER_HEARTBEAT
+        over = self._beats if is_beat else self._requests
+        self._send(over, request, done, timeout_s or self.timeout_s)
 
     def follow(self, request: Message, done: Answered) -> None:
         """The same, over the connection for fetches of metadata."""
@@ -123,6 +127,7 @@ class ControllerLink:
     def close(self) -> None:
         self._requests.close()
         self._follows.close()
+        self._beats.close()
 
 
 def _is_elsewhere(response: Any) -> bool:
