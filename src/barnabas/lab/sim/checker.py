@@ -62,11 +62,12 @@ def _committed(history: History) -> set[str]:
 
 def _lost_and_unseen(history: History) -> Iterator[Violation]:
     committed = _committed(history)
+    in_log = {partition: {value for _, value in log} for partition, log in history.final.items()}
     for sent in history.sent:
         if sent.outcome is not Outcome.ACKNOWLEDGED:
             continue
         log = history.final.get(sent.partition, [])
-        there = {value for _, value in log}
+        there = in_log.get(sent.partition, set())
         missing = [value for value in sent.values if value not in there]
         if missing:
             last = log[-1][0] if log else -1

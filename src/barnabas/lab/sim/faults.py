@@ -50,7 +50,7 @@ class Nemesis:
         """Faults one after the other, with pauses; run it twice to have them overlap."""
         loop, random = self.world.loop, self.random
         while loop.time() < until:
-            await asyncio.sleep(random.expovariate(0.6))
+            await asyncio.sleep(random.expovariate(1.2))
             name = random.choice(list(self._faults))
             machines = self.controllers + self.brokers if name in ANYWHERE else self.brokers
             victim = random.choice(machines)

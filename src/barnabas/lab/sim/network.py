@@ -32,7 +32,8 @@ CONNECT_TIMEOUT_S = 5.0
 CONNECT_RETRY_S = 0.5
 SPIKE_CHANCE = 0.01
 SPIKE_S = 0.08
-DELAY_S = (0.0001, 0.0015)
+DELAYS_S = ((0.0001, 0.0015), (0.0005, 0.02), (0.001, 0.08))
+"""Near, farther and far: which of these a network is, the seed says."""
 
 
 class SimSocket:
@@ -95,6 +96,7 @@ class Network:
         self._dark: set[str] = set()
         """Machines without power."""
         self._next_port = 40_000
+        self._delay_s = random.choice(DELAYS_S)
         loop.network = self
 
     # -- listening and connecting
@@ -151,7 +153,7 @@ class Network:
 
     def delay(self, near: str, far: str) -> float:
         random = self.random
-        seconds = random.uniform(*DELAY_S)
+        seconds = random.uniform(*self._delay_s)
         if random.random() < SPIKE_CHANCE:
             seconds += random.random() * SPIKE_S
         return seconds + self.slow.get(near, 0.0) + self.slow.get(far, 0.0)

@@ -156,7 +156,7 @@ class Scenario:
         work = [
             *(self._client(f"producer{i}", self._produce(p, until)) for i, p in self._numbered()),
             *(self._client(f"consumer{i}", self._consume(p, until)) for i, p in self._numbered()),
-            *(loop.create_task(self.nemesis.run(until)) for _ in range(self.random.randint(0, 2))),
+            *(loop.create_task(self.nemesis.run(until)) for _ in range(self.random.randint(1, 3))),
         ]
         for task in work:
             await task
