@@ -64,7 +64,7 @@ class MetadataFeed:
         self._controller = controller
         self._loop = loop
         self._clock = clock
-        self._parked: set[_Parked] = set()
+        self._parked: dict[_Parked, None] = {}  # a set would have no order
         self._snapshot: tuple[SnapshotId, bytes] | None = None
         controller.log = self.log
         controller.follow(lambda image, changes: self._wake())
@@ -94,7 +94,7 @@ class MetadataFeed:
         parked = _Parked(Later(), answer)
         parked.timer = self._loop.call_later(wait_s, self._resolve, parked)
         parked.later.on_abandon = lambda: self._forget(parked)
-        self._parked.add(parked)
+        self._parked[parked] = None
         return parked.later
 
     def _wake(self) -> None:
@@ -107,7 +107,7 @@ class MetadataFeed:
             parked.later.resolve(parked.answer())
 
     def _forget(self, parked: _Parked) -> None:
-        self._parked.discard(parked)
+        self._parked.pop(parked, None)
         if parked.timer is not None:
             parked.timer.cancel()
 
