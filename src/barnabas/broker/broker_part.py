@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.base.settings import resolve_topic
+from barnabas.broker.directories import Directories
 from barnabas.broker.groups import Groups
 from barnabas.broker.handlers.producer_ids import ProducerIds
 from barnabas.broker.net.turn import NothingWritten, Turn, TurningWorkers
@@ -148,6 +149,7 @@ class BrokerPart:
         self.turn.replicas = replicas
         schedule = self.turn.schedule
         broker.replicating = Replicating(broker, self._loop, schedule_turn=schedule)
+        broker.directories = Directories(broker, self._loop)
         broker.groups = Groups(broker, self._loop, schedule_turn=schedule)
         broker.transactions = Transactions(broker, self._loop, schedule_turn=schedule)
         replicas.load(self._image)
@@ -155,12 +157,16 @@ class BrokerPart:
     def load_coordinators(self) -> None:
         """Take charge of groups and transactions; logs that nobody knows are moved aside first."""
         self.logs.move_aside_unknown(self._is_known)
+        self.broker.directories.load()
         self.broker.groups.load_all()
         self.broker.transactions.load_all()
 
     def _is_known(self, log: Log) -> bool:
+        """Whether this broker is to have it: a topic may be gone, or a replica moved, meanwhile."""
         topic = self._image.topics_by_id.get(log.topic_id)
-        return topic is not None and log.partition < len(topic.partitions)
+        if topic is None or log.partition >= len(topic.partitions):
+            return False
+        return self.config.node_id in topic.partitions[log.partition].replicas
 
     # -- following the metadata
 
@@ -176,6 +182,7 @@ class BrokerPart:
                 self.broker.replicas.reconfigure(topic)
         self.broker.replicas.apply(image, changes)
         self.broker.replicating.apply(changes)
+        self.broker.directories.apply(changes)
         self.broker.groups.apply(changes)
         self.broker.transactions.apply(changes)
         for kind, name in changes.configs:
@@ -195,6 +202,7 @@ class BrokerPart:
 
     def _directory_failed(self) -> None:
         self.broker.replicas.forget_failed_logs()
+        self.broker.directories.failed()
         if not self.logs.usable_directories():
             logger.critical("no log directory is left: stopping")
             self._on_no_directory()
@@ -207,6 +215,7 @@ class BrokerPart:
             partial(self.logs.tick, now_ms),
             partial(self._cleaner.tick, self.logs.logs.values(), now_ms),
             self.broker.replicas.retry_full_disk,
+            self.broker.directories.tick,
             partial(self.broker.transactions.forget_old, now_ms),
         ]
 

@@ -11,6 +11,8 @@ from barnabas.storage.workers import InlineWorkers
 if TYPE_CHECKING:
     from barnabas.base.clock import Clock
     from barnabas.base.settings import BrokerConfig
+    from barnabas.broker.controller_link import ControllerLink
+    from barnabas.broker.directories import Directories
     from barnabas.broker.groups import Groups
     from barnabas.broker.handlers.producer_ids import ProducerIds
     from barnabas.broker.listeners import BoundListener
@@ -57,10 +59,14 @@ class Broker:
     listeners: list[BoundListener] = field(default_factory=list)
     inter_broker_listener: str = "PLAINTEXT"
     """The name of the listener over which brokers talk to each other."""
+    link: ControllerLink | None = None
+    """The way to the controller; None if it is in this process."""
     connections: NodeConnections = field(init=False)
     """To other brokers by id, over the listener for brokers.  It needs the image to find them."""
     replicating: Replicating = field(init=False)
     """What this broker follows, and whom it wants in sync."""
+    directories: Directories = field(init=False)
+    """What the controller is told of its log directories."""
     groups: Groups = field(init=False)
     """The group coordinator; it needs the rest of the broker, so it is made last."""
     transactions: Transactions = field(init=False)
