@@ -123,6 +123,7 @@ class Joining:
 
     def follow(self, part: BrokerPart) -> None:
         """Tell the broker from now on what changes, and what its epoch is."""
+        part.broker.link = self._link
         self._follower.on_changes = part.follow
         self._membership.on_epoch = lambda epoch: setattr(part.broker, "epoch", epoch)
 

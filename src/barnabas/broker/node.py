@@ -26,7 +26,7 @@ from barnabas.broker.net.planes import Planes
 from barnabas.broker.net.requests import Requests
 from barnabas.broker.net.server import Server
 from barnabas.broker.net.turn import NothingWritten, Turn
-from barnabas.broker.registration import heartbeat, register
+from barnabas.broker.registration import leave, register
 from barnabas.controller.bootstrap import new_cluster_id, read_bootstrap
 from barnabas.controller.decider.features import SUPPORTED
 from barnabas.controller.embedded_journal import DIRECTORY, EmbeddedJournal
@@ -318,7 +318,8 @@ class Node:
             self._server.stop_accepting()
         if self._ticker is not None:
             self._ticker.cancel()
-        if self.broker_part is not None and not self.failed.is_set():
+        is_orderly = self.config.bool("controlled.shutdown.enable")
+        if self.broker_part is not None and is_orderly and not self.failed.is_set():
             await self._leave()
         if self._zookeeper is not None:
             await self._zookeeper.close()  # now, so that the next controller is elected meanwhile
@@ -346,7 +347,7 @@ class Node:
             if self._joining is not None:
                 await self._joining.leave()
             else:
-                await heartbeat(self.broker, self.broker.epoch, leaving=True)
+                await leave(self.broker)
         except ApiError as error:
             logger.warning("leaving without the controller's knowledge: %s", error)
 

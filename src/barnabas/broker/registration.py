@@ -16,6 +16,7 @@ from barnabas.protocol.messages.broker_registration import (
     Feature,
     Listener,
 )
+from barnabas.storage.directory import NO_EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from barnabas.protocol.message import Message
     from barnabas.storage.manager import LogManager
 
+LEAVE_S_MAX = 30.0
+LEAVE_RETRY_S = 0.1
 PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
@@ -71,7 +74,14 @@ def registration_request(
             for directory in logs.usable_directories()
             if directory.meta is not None
         ],
+        previous_broker_epoch=_clean_epoch(logs),
     )
+
+
+def _clean_epoch(logs: LogManager) -> int:
+    """The epoch in which this broker was shut down, if that left every directory whole."""
+    epochs = {directory.clean_epoch for directory in logs.directories}
+    return epochs.pop() if len(epochs) == 1 else NO_EPOCH
 
 
 async def register(broker: Broker, features: Mapping[str, VersionRange]) -> int:
@@ -100,3 +110,11 @@ async def heartbeat(broker: Broker, epoch: int, *, leaving: bool = False) -> boo
         ),
     )
     return bool(response.should_shut_down)
+
+
+async def leave(broker: Broker) -> None:
+    """Hand over what this broker leads, to a controller in this process; it may take a while."""
+    tries = int(LEAVE_S_MAX / LEAVE_RETRY_S)
+    while not await heartbeat(broker, broker.epoch, leaving=True) and tries:
+        tries -= 1
+        await asyncio.sleep(LEAVE_RETRY_S)

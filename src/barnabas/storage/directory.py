@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 LOCK_FILE = ".lock"
 META_FILE = "meta.properties"
 CLEAN_MARKER = ".kafka_cleanshutdown"
+NO_EPOCH = -1
 _logger = logging.getLogger(__name__)
 
 
@@ -66,6 +68,12 @@ def read_meta(pool: FilePool, path: str) -> Meta | None:
         raise DirectoryRefused(f"{path}/{META_FILE} cannot be read: {error}") from error
 
 
+def _epoch_in(marker: bytes) -> int:
+    """Older brokers wrote an empty one."""
+    found = re.search(rb'"brokerEpoch"\s*:\s*(-?\d+)', marker)
+    return int(found[1]) if found else NO_EPOCH
+
+
 class LogDirectory:
     """A log directory of this broker.  Loop thread only."""
 
@@ -75,6 +83,8 @@ class LogDirectory:
         self.failure: StorageFailed | None = None
         """Why nothing in it can be used."""
         self.was_clean = False
+        self.clean_epoch = NO_EPOCH
+        """The broker epoch in which it was closed cleanly, if the marker says so."""
         self.meta: Meta | None = None
         self._pool = pool
         self._lock: PrivateFile | None = None
@@ -112,8 +122,10 @@ class LogDirectory:
                 f"Log directory {self.path} belongs to node {meta.node_id}, not {node_id}."
             )
         self.meta = meta
-        self.was_clean = self._pool.exists(f"{self.path}/{CLEAN_MARKER}")
-        if self.was_clean:
+        marker = self._pool.read_bytes(f"{self.path}/{CLEAN_MARKER}")
+        self.was_clean = marker is not None
+        if marker is not None:
+            self.clean_epoch = _epoch_in(marker)
             self._pool.remove(f"{self.path}/{CLEAN_MARKER}")
             self._pool.sync_directory(self.path)
 

@@ -279,3 +279,45 @@ def test_internal_settings_are_listed_only_when_set() -> None:
     assert name not in config().described_names()
     assert name in config(log_initial_task_delay_ms="1").described_names()
     assert config().describe(name).value == "30000"
+
+
+# Roles.
+
+PLACES = {"controller.listener.names": "CONTROLLER"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (
+            {"process.roles": "broker", "listeners": "PLAINTEXT://:1"},
+            "needs to be told where the controller is",
+        ),
+        (
+            {"process.roles": "controller", "listeners": "PLAINTEXT://:1"},
+            "a controller needs one that controller.listener.names names",
+        ),
+        (
+            {"process.roles": "broker", "listeners": "CONTROLLER://:1"},
+            "a broker needs one that is not a controller's",
+        ),
+    ],
+    ids=["nowhere", "no listener for brokers", "no listener for clients"],
+)
+def test_a_role_without_what_it_needs_is_refused(settings: dict[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        BrokerConfig.from_properties(PLACES | settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"process.roles": "controller", "listeners": "CONTROLLER://:1"},
+        {"process.roles": "broker", "controller.quorum.bootstrap.servers": "here:1"},
+        {"process.roles": "broker", "controller.quorum.voters": "3000@here:1"},
+        {"process.roles": "broker", "zookeeper.connect": "here:2181"},
+        {"listeners": "PLAINTEXT://:1,CONTROLLER://:2"},
+    ],
+)
+def test_a_role_with_what_it_needs_is_fine(settings: dict[str, str]) -> None:
+    BrokerConfig.from_properties(PLACES | settings)

@@ -67,6 +67,7 @@ READ_THROUGH = {  # settings that the program asks for by a property, not by nam
     "advertised.listeners": "listeners()",
     "listener.security.protocol.map": "listeners()",
     "controller.listener.names": "listeners()",
+    "inter.broker.listener.name": ".inter_broker",
     **{
         name: "group_int("
         for name in BROKER_SETTINGS

@@ -10,7 +10,7 @@ import pytest
 from small_broker import NODE_ID, SmallBroker
 
 from barnabas.base.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
-from barnabas.broker.registration import heartbeat, register
+from barnabas.broker.registration import heartbeat, leave, register, registration_request
 from barnabas.controller.decider.features import SUPPORTED
 from barnabas.protocol.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
@@ -47,6 +47,33 @@ def test_it_registers_then_asks_to_be_let_in_with_the_epoch_it_got(world: SmallB
     assert registration.log_dirs == [directory.directory_id for directory in world.logs.directories]
     assert isinstance(beat, BrokerHeartbeatRequest)
     assert (beat.broker_epoch, beat.want_fence, beat.want_shut_down) == (17, False, False)
+
+
+def test_the_epoch_of_a_clean_shutdown_is_told_if_every_directory_has_it(
+    world: SmallBroker,
+) -> None:
+    one, two = world.logs.directories
+    told = []
+    for epochs in ((4, 4), (4, 5), (4, -1), (-1, -1)):
+        one.clean_epoch, two.clean_epoch = epochs
+        request = registration_request(world.config, "cluster", [], world.logs, SUPPORTED)
+        told.append(request.previous_broker_epoch)
+
+    assert told == [4, -1, -1, -1]
+
+
+def test_leaving_is_asked_for_until_others_have_taken_over(
+    world: SmallBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.broker.registration.LEAVE_RETRY_S", 0.001)
+    world.controller.answers = [
+        BrokerHeartbeatResponse(should_shut_down=done) for done in (False, False, True)
+    ]
+
+    asyncio.run(leave(world.broker))
+
+    assert len(world.controller.submitted) == 3
+    assert world.controller.answers == []
 
 
 def test_each_start_is_another_incarnation(world: SmallBroker) -> None:

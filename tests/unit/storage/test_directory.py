@@ -82,11 +82,22 @@ def test_the_clean_marker_holds_for_one_start(pool: FilePool, tmp_path: Path) ->
     directory.close()
     again = opened(pool, tmp_path)
     assert again.was_clean
+    assert again.clean_epoch == 5
     assert not marker.exists()
     again.close()
     third = opened(pool, tmp_path)
     assert not third.was_clean
+    assert third.clean_epoch == -1
     third.close()
+
+
+def test_a_clean_marker_without_an_epoch_is_a_clean_marker(pool: FilePool, tmp_path: Path) -> None:
+    (tmp_path / ".kafka_cleanshutdown").touch()
+
+    directory = opened(pool, tmp_path)
+
+    assert (directory.was_clean, directory.clean_epoch) == (True, -1)
+    directory.close()
 
 
 def test_only_what_changed_is_written_again(pool: FilePool, tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ class BrokerConfig(TypedValues):
 
     def check(self) -> None:
         """`ConfigError` if settings that are fine alone do not go together."""
-        self.listeners()
+        self._check_roles()
         if self.retention_ms == 0:
             raise ConfigError("Invalid value 0 for the retention time: must be above 0, or -1.")
         if self.roll_ms < 1:
@@ -207,6 +207,26 @@ class BrokerConfig(TypedValues):
         low, high = "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"
         if self.int(low) > self.int(high):
             raise ConfigError(f"Invalid value {self.int(low)} for {low}: must not exceed {high}.")
+
+    def _check_roles(self) -> None:
+        """A broker has clients, a controller has brokers, and they must find each other."""
+        resolved, roles = self.listeners(), self.list("process.roles")
+        if "broker" in roles and not resolved.broker:
+            raise ConfigError("Invalid listeners: a broker needs one that is not a controller's.")
+        if self.optional_str("zookeeper.connect"):
+            return  # brokers are elected, and found there
+        if "broker" not in roles and not resolved.controller:
+            raise ConfigError(
+                "Invalid listeners: a controller needs one that controller.listener.names names."
+            )
+        servers = "controller.quorum.bootstrap.servers"
+        if "controller" not in roles and not (
+            self.list(servers) or self.list("controller.quorum.voters")
+        ):
+            raise ConfigError(
+                f"Invalid value for {servers}: a broker without a controller beside it "
+                "needs to be told where the controller is."
+            )
 
     # DescribeConfigs
 

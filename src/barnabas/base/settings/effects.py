@@ -58,6 +58,11 @@ HONOURED = frozenset(
     offsets.retention.minutes offsets.retention.check.interval.ms
     offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes
     offsets.topic.compression.codec
+    process.roles inter.broker.listener.name request.timeout.ms
+    controller.quorum.bootstrap.servers controller.quorum.voters controller.quorum.fetch.max.bytes
+    controller.quorum.fetch.snapshot.max.bytes controller.quorum.request.timeout.ms
+    controller.quorum.retry.backoff.ms controller.broker.grace.ms controlled.shutdown.enable
+    broker.heartbeat.interval.ms initial.broker.registration.timeout.ms
     zookeeper.connect zookeeper.session.timeout.ms zookeeper.connection.timeout.ms
     zookeeper.set.acl zookeeper.digest.auth
     """.split()  # noqa: SIM905 (read as text, a name a word)
