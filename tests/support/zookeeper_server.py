@@ -60,7 +60,7 @@ class ZooKeeperServer:
         file = self.directory / "zookeeper.properties"
         file.write_text(
             f"dataDir={self.directory}/data\nclientPort={self.port}\n"
-            f"clientPortAddress=127.0.0.1\ntickTime={TICK_MS}\n"
+            f"clientPortAddress=127.0.0.1\ntickTime={TICK_MS}\nmaxSessionTimeout=60000\n"
         )
         self.output = []
         self.process = subprocess.Popen(
