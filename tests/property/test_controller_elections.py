@@ -8,18 +8,29 @@ one eligible, is caught by the data and not by a copy of its own rules.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 from typing import Any
 
-from hypothesis import settings
+import pytest
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from barnabas.base.settings import BrokerConfig
 from barnabas.controller import decider
 from barnabas.controller.bootstrap import initial_records
+from barnabas.controller.decider import elections
 from barnabas.controller.decider.brokers import decide_fence
 from barnabas.controller.decider.decision import Decision, Environment
+from barnabas.controller.decider.elections import finished, with_eligible
 from barnabas.controller.decider.features import SUPPORTED
 from barnabas.controller.decider.periodic import decide_preferred
 from barnabas.controller.image import ClusterImage, PartitionImage
@@ -46,14 +57,14 @@ from barnabas.protocol.messages.update_features import FeatureUpdateKey, UpdateF
 CLUSTER = "cluster-of-the-test-00"
 ELR = "eligible.leader.replicas.version"
 BROKERS = (1, 2, 3, 4)
-PARTITIONS = (0, 1)
+PARTITIONS = (0,)
 MIN_ISR = 2
 broker_ids = st.sampled_from(BROKERS)
 indexes = st.sampled_from(PARTITIONS)
 
 
 class Replicas(RuleBasedStateMachine):
-    """Four brokers, one topic of two partitions with three replicas."""
+    """Four brokers, one partition with three replicas."""
 
     @initialize(elr=st.booleans(), seed=st.integers(0, 99))
     def start(self, elr: bool, seed: int) -> None:
@@ -77,7 +88,9 @@ class Replicas(RuleBasedStateMachine):
             self.restart(broker_id, 0)
         self.ask(
             CreateTopicsRequest(
-                topics=[CreatableTopic(name="t", num_partitions=2, replication_factor=3)]
+                topics=[
+                    CreatableTopic(name="t", num_partitions=len(PARTITIONS), replication_factor=3)
+                ]
             )
         )
         if elr:
@@ -138,9 +151,11 @@ class Replicas(RuleBasedStateMachine):
 
     # Brokers
 
-    @rule(broker_id=broker_ids)
-    def dies(self, broker_id: int) -> None:
-        self.commit(decide_fence(self.image, broker_id, self.env))
+    @rule(dead=st.lists(broker_ids, min_size=1, max_size=3, unique=True))
+    def die(self, dead: list[int]) -> None:
+        """One after the other, in that order."""
+        for broker_id in dead:
+            self.commit(decide_fence(self.image, broker_id, self.env))
 
     @rule(broker_id=broker_ids, lost=st.integers(0, 2))
     def restart(self, broker_id: int, lost: int) -> None:
@@ -198,6 +213,20 @@ class Replicas(RuleBasedStateMachine):
             self.records += 1
             self.log(index, leader).append(self.records)
             self.advance(index)
+
+    @rule(index=indexes)
+    def produce_and_copy(self, index: int) -> None:
+        """As it is most of the time: everybody in sync has it at once."""
+        self.produce(index)
+        for broker_id in self.partition(index).isr:
+            self.fetch(index, broker_id, 0)
+
+    @rule(index=indexes)
+    def catch_up(self, index: int) -> None:
+        """All that are there."""
+        for broker_id in self.partition(index).replicas:
+            self.fetch(index, broker_id, 0)
+            self.catches_up(index, broker_id)
 
     @rule(index=indexes, broker_id=broker_ids, behind=st.integers(0, 1))
     def fetch(self, index: int, broker_id: int, behind: int) -> None:
@@ -316,10 +345,8 @@ class Replicas(RuleBasedStateMachine):
             self.restart(broker_id, 0)
         for index in PARTITIONS:
             self.elect(index, 1)
-            for _ in range(2):  # the end of a move may elect another leader
-                for broker_id in BROKERS:
-                    self.fetch(index, broker_id, 0)
-                    self.catches_up(index, broker_id)
+            self.catch_up(index)
+            self.catch_up(index)  # the end of a move may elect another leader
             partition = self.partition(index)
             assert (partition.adding, partition.removing) == ((), ())
             assert set(partition.isr) == set(partition.replicas)
@@ -340,4 +367,44 @@ def common(logs: list[list[int]]) -> list[int]:
 
 
 TestReplicas = Replicas.TestCase
-TestReplicas.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestReplicas.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+
+
+# The model itself
+
+
+def forgets_who_lost(
+    goal: PartitionImage, old: PartitionImage, *, min_isr: int, lost: int
+) -> PartitionImage:
+    return with_eligible(goal, old, min_isr=min_isr, lost=-1)
+
+
+def keeps_one_too_many(
+    goal: PartitionImage, old: PartitionImage, *, min_isr: int, lost: int
+) -> PartitionImage:
+    return with_eligible(goal, old, min_isr=min_isr + 1, lost=lost)
+
+
+def ends_moves_too_early(goal: PartitionImage) -> PartitionImage:
+    moving = goal.adding or goal.removing
+    return finished(replace(goal, isr=goal.replicas) if moving else goal)
+
+
+@pytest.mark.parametrize(
+    ("step", "planted"),
+    [
+        ("with_eligible", forgets_who_lost),
+        ("with_eligible", keeps_one_too_many),
+        ("finished", ends_moves_too_early),
+    ],
+)
+def test_a_planted_bug_is_caught(
+    step: str, planted: Callable[..., PartitionImage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elections, step, planted)
+    same_each_time = settings(
+        TestReplicas.settings, derandomize=True, database=None, phases=[Phase.generate]
+    )
+
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(Replicas, settings=same_each_time)
