@@ -22,6 +22,7 @@ from barnabas.lab.sim.history import History, Outcome
 from barnabas.lab.sim.loop import Stuck
 from barnabas.lab.sim.probe import Probe
 from barnabas.lab.sim.producer import Producer
+from barnabas.lab.sim.transactor import Transactor
 from barnabas.lab.sim.world import World
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
@@ -94,6 +95,7 @@ class Scenario:
         random = self.random
         is_single = self.world.seed % SINGLE_EVERY == 0
         self.replication_factor = 1 if is_single else 3
+        self._transactors = range(random.choice((0, 0, 1, 2)))
         self.partitions = [(TOPIC, index) for index in range(random.randint(1, 3))]
         common = {
             "log.dirs": "/data",
@@ -156,6 +158,7 @@ class Scenario:
         work = [
             *(self._client(f"producer{i}", self._produce(p, until)) for i, p in self._numbered()),
             *(self._client(f"consumer{i}", self._consume(p, until)) for i, p in self._numbered()),
+            *(self._client(f"transactor{i}", self._transact(i, until)) for i in self._transactors),
             *(loop.create_task(self.nemesis.run(until)) for _ in range(self.random.randint(1, 3))),
         ]
         for task in work:
@@ -206,7 +209,15 @@ class Scenario:
 
     async def _consume(self, partition: Partition, until: float) -> None:
         client = self._new_client(f"consumer of {partition}")
-        await Consumer(client, partition, self.history).run(until)
+        committed_only = self.random.random() < 0.5
+        consumer = Consumer(client, partition, self.history, committed_only=committed_only)
+        await consumer.run(until)
+
+    async def _transact(self, number: int, until: float) -> None:
+        client = self._new_client(f"transactor {number}")
+        transactor = Transactor(client, self.partitions, self.history, self._next_value)
+        await transactor.run(until)
+        await transactor.finish()
 
     async def _read_all(self, partition: Partition) -> None:
         """At the end, what is there: from the start, by a client that knows nothing."""
