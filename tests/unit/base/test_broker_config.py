@@ -321,3 +321,19 @@ def test_a_role_without_what_it_needs_is_refused(settings: dict[str, str], text:
 )
 def test_a_role_with_what_it_needs_is_fine(settings: dict[str, str]) -> None:
     BrokerConfig.from_properties(PLACES | settings)
+
+
+def test_with_zookeeper_every_node_is_a_broker_and_controllers_have_no_listeners() -> None:
+    given = {"node.id": "1", "zookeeper.connect": "zk:2181/kafka"}
+    BrokerConfig.from_properties(given)
+    BrokerConfig.from_properties({**given, "process.roles": "broker"})
+    with pytest.raises(ConfigError, match=r"process\.roles"):
+        BrokerConfig.from_properties({**given, "process.roles": "controller"})
+    with pytest.raises(ConfigError, match=r"controller\.listener\.names"):
+        BrokerConfig.from_properties(
+            {
+                **given,
+                "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+                "controller.listener.names": "CONTROLLER",
+            }
+        )

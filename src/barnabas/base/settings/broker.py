@@ -214,7 +214,17 @@ class BrokerConfig(TypedValues):
         if "broker" in roles and not resolved.broker:
             raise ConfigError("Invalid listeners: a broker needs one that is not a controller's.")
         if self.optional_str("zookeeper.connect"):
-            return  # brokers are elected, and found there
+            # One of the brokers is elected, and found there.
+            if "broker" not in roles:
+                raise ConfigError(
+                    "Invalid process.roles: with zookeeper.connect every node is a broker."
+                )
+            if resolved.controller:
+                raise ConfigError(
+                    "Invalid value for controller.listener.names: with zookeeper.connect the "
+                    "controller has no listener of its own."
+                )
+            return
         if "broker" not in roles and not resolved.controller:
             raise ConfigError(
                 "Invalid listeners: a controller needs one that controller.listener.names names."
