@@ -68,6 +68,16 @@ class Replication(RuleBasedStateMachine):
             self.set.fetch(node_id)
         self._acknowledge()
 
+    @rule(size=st.integers(1, 3))
+    def a_quiet_moment(self, size: int) -> None:
+        """Everybody hears, copies, and a record gets through: then there is something to lose."""
+        self.set.tell_all()
+        self.produce(self.set.leader, size)
+        for _ in range(3):
+            for node_id in self.set.brokers:
+                self.set.fetch(node_id)
+        self._acknowledge()
+
     @rule(node_id=BROKERS)
     def hear(self, node_id: int) -> None:
         self.set.tell(node_id)

@@ -51,7 +51,7 @@ class Replica(SmallBroker):
         self.fetchers: dict[int, Fetcher] = {}
         self.followed: tuple[int, int] | None = None
         self.wanted: list[Partition] = []
-        self.replicas.on_isr_wanted = self.wanted.append
+        self.replicas.on_isr_wanted = self._isr_wanted
         self.replicas.on_moved = self._moved
 
     @property
@@ -63,6 +63,9 @@ class Replica(SmallBroker):
         log = self.p.log
         assert log is not None
         return log
+
+    def _isr_wanted(self, partition: Partition) -> None:
+        self.wanted.append(partition)
 
     def _moved(self, partition: Partition) -> None:
         now = partition.leader_id, partition.leader_epoch

@@ -2,7 +2,8 @@
 
 Negative timestamps are questions of their own, each known since some version.  What a client may
 not read yet (above the high watermark, or the last stable offset for a transactional reader) is not
-found; a follower is told the log end.
+found; a follower is told the log end.  A new leader that does not know yet what was acknowledged
+before it says so: its high watermark may still be behind.
 
 v1: one offset with its timestamp.  v2: isolation level.  v4: leader epochs (KIP-320).  v7: max
 timestamp (KIP-734).  v8: earliest local, v9: last tiered (KIP-405).  v10: timeout for remote reads.
@@ -13,7 +14,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import InvalidRequest, UnsupportedVersion
+from barnabas.base.errors import (
+    ApiError,
+    InvalidRequest,
+    LeaderNotAvailable,
+    OffsetNotAvailable,
+    UnsupportedVersion,
+)
 from barnabas.broker.dispatch import RequestContext, handles
 from barnabas.broker.handlers.shared import failure
 from barnabas.protocol.apis import ApiKey
@@ -36,6 +43,7 @@ READ_COMMITTED = 1
 CONSUMER, DEBUGGER = -1, -2
 """Replica ids of those that are none.  A debugger may ask any replica, not only the leader."""
 EPOCHS_SINCE = 4
+NOT_AVAILABLE_SINCE = 5
 
 Found = tuple[int, int, int]
 """Offset, timestamp, leader epoch."""
@@ -97,12 +105,24 @@ def _look_up(
         end = log.last_stable_offset
     else:
         end = log.high_watermark
-    return _find(partition, log, timestamp, end)
+    followers = partition.followers
+    is_behind = (
+        request.replica_id == CONSUMER
+        and followers is not None
+        and log.high_watermark < followers.epoch_start
+    )
+    unknown = OffsetNotAvailable if version >= NOT_AVAILABLE_SINCE else LeaderNotAvailable
+    return _find(partition, log, timestamp, end, unknown if is_behind else None)
 
 
-def _find(partition: Partition, log: Log, timestamp: int, end: int) -> Found:
+def _find(
+    partition: Partition, log: Log, timestamp: int, end: int, unknown: type[ApiError] | None
+) -> Found:
+    """`unknown`: raised instead of an answer that may not be the last word."""
     match timestamp:
         case -1:
+            if unknown is not None:
+                raise unknown
             return end, -1, partition.leader_epoch
         case -2 | -4:  # nothing is tiered, so the local log is all there is
             return log.start_offset, -1, log.epochs.epoch_at(log.start_offset)
@@ -113,5 +133,7 @@ def _find(partition: Partition, log: Log, timestamp: int, end: int) -> Found:
         case _:
             found = log.find_by_time(timestamp)
     if found is None or found.offset >= end:
+        if unknown is not None:
+            raise unknown
         return NOTHING
     return found.offset, found.timestamp, found.leader_epoch
