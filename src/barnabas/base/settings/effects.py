@@ -63,6 +63,8 @@ HONOURED = frozenset(
     controller.quorum.fetch.snapshot.max.bytes controller.quorum.request.timeout.ms
     controller.quorum.retry.backoff.ms controller.broker.grace.ms controlled.shutdown.enable
     broker.heartbeat.interval.ms initial.broker.registration.timeout.ms
+    unclean.leader.election.enable unclean.leader.election.interval.ms
+    auto.leader.rebalance.enable leader.imbalance.check.interval.seconds
     zookeeper.connect zookeeper.session.timeout.ms zookeeper.connection.timeout.ms
     zookeeper.set.acl zookeeper.digest.auth
     """.split()  # noqa: SIM905 (read as text, a name a word)
