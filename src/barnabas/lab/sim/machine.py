@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from barnabas.broker.binding import Binding, bind_listeners
 from barnabas.broker.machine import Machine
 from barnabas.lab.sim.syscalls import SimSyscalls
+from barnabas.lab.sim.zookeeper import SimZooKeeper
 from barnabas.storage.fs import FilePool
 from barnabas.storage.syscalls import Disk, Syscalls
 
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 
     from barnabas.base.settings import BrokerConfig
     from barnabas.controller.journal_files import JournalFiles
+    from barnabas.controller.zookeeper import ZooKeeperClient
     from barnabas.lab.sim.disk import SimDisk
     from barnabas.lab.sim.loop import VirtualLoop
     from barnabas.lab.sim.network import Network
     from barnabas.lab.sim.process import Process
+    from barnabas.lab.sim.zookeeper import SimZooKeeperServer
     from barnabas.storage.workers import Workers
 
 WALL_START_MS = 1_700_000_000_000
@@ -92,8 +95,10 @@ class SimMachine(Machine):
         *,
         clock: SimClock,
         random: Random,
+        zookeeper: SimZooKeeperServer | None = None,
     ) -> None:
         super().__init__(clock=clock)
+        self._zookeeper = zookeeper
         self.random = random
         self._network = network
         self._process = process
@@ -113,6 +118,11 @@ class SimMachine(Machine):
 
     def journal_files(self, path: str) -> JournalFiles:
         return SimJournalFiles(Disk(self._calls), path)
+
+    def zookeeper(self, loop: asyncio.AbstractEventLoop, config: BrokerConfig) -> ZooKeeperClient:
+        assert self._zookeeper is not None, "this world has no ZooKeeper"
+        timeout_s = config.int("zookeeper.session.timeout.ms") / 1000
+        return SimZooKeeper(self._zookeeper, timeout_s=timeout_s)
 
     def bind(self, config: BrokerConfig) -> list[Binding]:
         return bind_listeners(

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 TOPIC = "work"
 PROBE_S = 0.25
-SINGLE_EVERY = 10
-"""One seed in so many has a single node."""
 RECOVERY_S = 90.0
 """How long after the last fault everything must be as it was."""
 
@@ -86,15 +84,11 @@ class Scenario:
         if plant is not None:
             plant(self.world)
 
-    @property
-    def is_single(self) -> bool:
-        return not self.controllers
-
     def _build(self) -> None:
-        """One node on its own now and then, otherwise a controller and three brokers."""
-        random = self.random
-        is_single = self.world.seed % SINGLE_EVERY == 0
-        self.replication_factor = 1 if is_single else 3
+        """A controller and three brokers; or three brokers and ZooKeeper; or a single node."""
+        random, seed = self.random, self.world.seed
+        kind = "single" if seed % 10 == 0 else "zookeeper" if seed % 3 == 0 else "controller"
+        self.replication_factor = 1 if kind == "single" else 3
         self._transactors = range(random.choice((0, 0, 1, 2)))
         self.partitions = [(TOPIC, index) for index in range(random.randint(1, 3))]
         common = {
@@ -103,10 +97,8 @@ class Scenario:
             "replica.high.watermark.checkpoint.interval.ms": str(random.choice((200, 5000))),
             "log.flush.offset.checkpoint.interval.ms": str(random.choice((1000, 60_000))),
         }
-        if not is_single:
+        if kind != "single":
             common |= {
-                "controller.listener.names": "CONTROLLER",
-                "controller.quorum.bootstrap.servers": "controller:9093",
                 "broker.heartbeat.interval.ms": "500",
                 "broker.session.timeout.ms": str(random.choice((2_000, 5_000))),
                 "replica.lag.time.max.ms": str(random.choice((1_500, 10_000))),
@@ -114,17 +106,19 @@ class Scenario:
                 "offsets.topic.num.partitions": "2",
                 "transaction.state.log.num.partitions": "2",
             }
-            own = {
-                "process.roles": "controller",
-                "node.id": "100",
-                "listeners": "CONTROLLER://controller:9093",
-            }
+        if kind == "zookeeper":
+            common["zookeeper.connect"] = "zookeeper:2181"
+            common["zookeeper.session.timeout.ms"] = str(random.choice((2_000, 6_000)))
+        elif kind == "controller":
+            common["controller.listener.names"] = "CONTROLLER"
+            common["controller.quorum.bootstrap.servers"] = "controller:9093"
+            own = {"process.roles": "controller", "node.id": "100"}
+            own["listeners"] = "CONTROLLER://controller:9093"
             self.controllers.append(self.world.add("controller", common | own))
-        for number in range(1, 2 if is_single else 4):
+            common["process.roles"] = "broker"
+        for number in range(1, 2 if kind == "single" else 4):
             name = f"broker{number}"
             own = {"node.id": str(number), "listeners": f"PLAINTEXT://{name}:9092"}
-            if not is_single:
-                own["process.roles"] = "broker"
             self.brokers.append(self.world.add(name, common | own))
 
     def run(self) -> Report:
@@ -239,11 +233,14 @@ class Scenario:
             self.probe.look()
 
     def _image(self) -> ClusterImage | None:
-        """What the active controller has committed."""
+        """What the active controller has committed; of several that believe to be, the newest."""
+        found: tuple[int, ClusterImage] | None = None
         for host in self.controllers or self.brokers:
-            if host.node is not None and host.is_started:
-                return host.node.controller.image
-        return None
+            part = host.node.controller_part if host.node is not None else None
+            active = part.active if part is not None else None
+            if active is not None and host.is_up and (found is None or found[0] < active.epoch):
+                found = active.epoch, active.controller.image
+        return None if found is None else found[1]
 
     def _in_sync(self) -> bool:
         """All replicas of all partitions are in sync."""

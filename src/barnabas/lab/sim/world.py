@@ -22,6 +22,7 @@ from barnabas.lab.sim.loop import VirtualLoop
 from barnabas.lab.sim.machine import SimClock, SimMachine
 from barnabas.lab.sim.network import Network
 from barnabas.lab.sim.process import CURRENT, OUTSIDE, Process
+from barnabas.lab.sim.zookeeper import SimZooKeeperServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,12 @@ class SimHost:
         process.on_end.append(lambda power: world.network.ended(process, power_lost=power))
         world.network.back(self.name)
         machine = SimMachine(
-            world.network, self.disk, process, clock=self.clock, random=self.random
+            world.network,
+            self.disk,
+            process,
+            clock=self.clock,
+            random=self.random,
+            zookeeper=world.zookeeper,
         )
         config = BrokerConfig.from_properties(self.settings)
         return world.loop.create_task(
@@ -143,6 +149,7 @@ class World:
         self.loop = VirtualLoop(Random(self.random.getrandbits(64)))  # type: ignore[abstract]
         self.loop.on_exception = self._uncaught
         self.network = Network(self.loop, Random(self.random.getrandbits(64)))
+        self.zookeeper = SimZooKeeperServer(self.network)
         self.hosts: dict[str, SimHost] = {}
         self.faults: list[str] = []
         """What went wrong inside, that never should."""
