@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from barnabas_process import BarnabasProcess
 from cluster_view import ClusterView
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -254,6 +255,20 @@ def test_data_of_another_cluster_is_refused_in_one_line(tmp_path: Path) -> None:
         (line,) = ended.stderr.splitlines()
         assert "AAAAAAAAAAAAAAAAAAAAAA" in line
         assert one.look("/cluster/id")["id"] in line
+
+
+def test_a_node_that_was_a_cluster_of_its_own_keeps_its_topics(tmp_path: Path) -> None:
+    with BarnabasProcess(tmp_path / "alone") as alone:
+        ClusterView(alone.bootstrap).create("t", replicas=1)
+    joining = BarnabasProcess(tmp_path / "alone", "zookeeper.connect=127.0.0.1:1")
+    ended = subprocess.run(
+        joining.command(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert "cluster without ZooKeeper" in line
+    with BarnabasProcess(tmp_path / "alone") as alone:
+        assert ClusterView(alone.bootstrap).leaders("t") == {0: 1}
 
 
 def test_with_credentials_the_journal_is_not_for_others(tmp_path: Path) -> None:

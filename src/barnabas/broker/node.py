@@ -221,8 +221,9 @@ class Node:
     async def _start_with_zookeeper(self, pool: FilePool, known_id: str | None) -> None:
         """The listener between brokers is served first: this node may be the controller that it,
         and all the others, wait for."""
-        from barnabas.broker.zookeeper_part import ZooKeeperPart
+        from barnabas.broker.zookeeper_part import ZooKeeperPart, refuse_own_journal
 
+        refuse_own_journal(self.machine, self._config)
         listeners = self._client_listeners()
         zookeeper = self._zookeeper = ZooKeeperPart(
             self._config,

@@ -16,6 +16,7 @@ from barnabas.broker.election import Election
 from barnabas.broker.membership import CannotJoin
 from barnabas.controller import zookeeper_layout as layout
 from barnabas.controller.bootstrap import initial_records, new_cluster_id
+from barnabas.controller.embedded_journal import DIRECTORY
 from barnabas.controller.zookeeper import (
     Create,
     Delete,
@@ -158,6 +159,17 @@ class ZooKeeperPart:
         )
         create = Create(path, data, ephemeral=True)
         return [Delete(path), create] if replace else [create]
+
+
+def refuse_own_journal(machine: Machine, config: BrokerConfig) -> None:
+    """`CannotJoin` if this node was a cluster of its own: nobody in ZooKeeper knows its topics, and
+    logs that nobody knows are moved aside."""
+    path = f"{config.metadata_log_dir}/{DIRECTORY}"
+    if machine.journal_files(path).names():
+        raise CannotJoin(
+            f"{path} is the metadata of a cluster without ZooKeeper, whose topics would be lost. "
+            "Leave zookeeper.connect out, or begin with other log.dirs."
+        )
 
 
 async def agree_on_cluster_id(zk: ZooKeeper, known_id: str | None) -> str:

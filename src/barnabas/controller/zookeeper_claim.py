@@ -15,6 +15,7 @@ from barnabas.base.errors import NotController, StorageFailed
 from barnabas.controller import zookeeper_layout as layout
 from barnabas.controller.zookeeper import (
     BadVersion,
+    Check,
     ConnectionLost,
     Create,
     Delete,
@@ -102,16 +103,10 @@ async def _epoch(zk: ZooKeeper) -> tuple[int, int]:
 
 async def resign(zk: ZooKeeper, claim: Claim) -> None:
     """Let others stand at once, instead of when the session ends."""
-    holder = await look_at_controller(zk)
-    if holder is None or holder.session != claim.session:
-        return
-    epoch = await zk.look(layout.CONTROLLER_EPOCH)
-    if epoch is None or epoch.version != claim.version:
-        return
     try:
-        await zk.write(Delete(layout.CONTROLLER))
-    except NoNode:
-        pass  # it is gone, which is what was wanted
+        await zk.write(Check(layout.CONTROLLER_EPOCH, claim.version), Delete(layout.CONTROLLER))
+    except (NoNode, BadVersion):
+        pass  # the place was free, or another's, already
 
 
 async def check_claim(zk: ZooKeeper, claim: Claim) -> None:
