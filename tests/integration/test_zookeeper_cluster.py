@@ -226,7 +226,7 @@ def test_a_controller_that_was_stopped_and_comes_back_finds_another_in_its_place
 
 
 def test_a_second_broker_of_the_same_id_is_refused_in_one_line(tmp_path: Path) -> None:
-    quick = ("broker.session.timeout.ms=1000",)
+    quick = ("broker.session.timeout.ms=2000", "broker.heartbeat.interval.ms=200")
     with zookeeper_cluster(tmp_path, *quick, brokers=2) as two:
         again = two.broker(1, data="another")
         ended = subprocess.run(
@@ -275,12 +275,12 @@ def test_with_credentials_the_journal_is_not_for_others(tmp_path: Path) -> None:
     secured = ("zookeeper.set.acl=true", "zookeeper.digest.auth=barnabas:secret")
     with zookeeper_cluster(tmp_path, *secured, brokers=1) as one:
         ClusterView(one.bootstrap).create("t", replicas=1)
-        acls, _ = one.client.get_acls(f"{PATH}/barnabas/head")
-        assert [acl.id.scheme for acl in acls] == ["digest"]
         assert entries_for(one.client) == []
         assert one.look("/brokers/ids/0") is not None
         one.client.add_auth("digest", "barnabas:secret")
         assert entries_for(one.client) != []
+        acls, _ = one.client.get_acls(f"{PATH}/barnabas/head")
+        assert [acl.id.scheme for acl in acls] == ["digest"]
         assert "secret" not in one.brokers[0].log
 
 
