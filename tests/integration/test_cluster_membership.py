@@ -148,3 +148,18 @@ def test_a_broker_waits_for_its_controller_and_says_so(tmp_path: Path) -> None:
             assert "started: broker 0" in next(lines)
             waiting.send_signal(signal.SIGTERM)
             assert waiting.wait(30) == 0
+
+
+def test_a_broker_that_waits_for_its_controller_can_be_stopped(tmp_path: Path) -> None:
+    with cluster(tmp_path, brokers=0) as nobody:
+        nobody.controller.stop()
+        waiting = subprocess.Popen(
+            nobody.broker(0).command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        assert waiting.stdout is not None
+        with waiting.stdout as lines:
+            assert "waiting for a controller" in next(lines)
+            waiting.send_signal(signal.SIGTERM)
+            assert "stopped: broker 0, before it had started" in next(lines)
+            assert list(lines) == []
+        assert waiting.wait(30) == 0

@@ -115,17 +115,19 @@ class ControllerWorld:
         (answer,) = answers
         return answer
 
-    def register(self, broker_id: int) -> int:
-        """A broker comes in; its epoch."""
+    def registration(self, broker_id: int) -> BrokerRegistrationRequest:
         listener = Listener(name="PLAINTEXT", host="h", port=broker_id)
-        request = BrokerRegistrationRequest(
+        return BrokerRegistrationRequest(
             broker_id=broker_id,
             cluster_id="cluster",
             incarnation_id=broker_id.to_bytes(16, "big"),
             listeners=[listener],
             log_dirs=[(1000 + broker_id).to_bytes(16, "big")],
         )
-        epoch: int = self.submit(request).broker_epoch
+
+    def register(self, broker_id: int) -> int:
+        """A broker comes in; its epoch."""
+        epoch: int = self.submit(self.registration(broker_id)).broker_epoch
         return epoch
 
     def beat(self, broker_id: int, epoch: int) -> BrokerHeartbeatRequest:

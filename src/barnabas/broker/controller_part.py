@@ -130,7 +130,7 @@ class ControllerPart:
     # -- brokers that vanish
 
     def heard_of(self, broker_id: int, connection: Connection | None) -> None:
-        """That broker's heartbeat was accepted.  If what it came on breaks, and nothing is heard of
+        """That broker's registration or heartbeat was accepted.  If what it came on breaks, and nothing is heard of
         the broker within a grace, it is gone: sooner than its session would tell."""
         if connection is None or self._heard_on.get(broker_id) is connection:
             return
@@ -151,4 +151,4 @@ class ControllerPart:
         broker = self.active.controller.image.brokers.get(broker_id)
         if broker is not None and not broker.fenced:
             logger.warning("broker %d has closed its connection and not come back", broker_id)
-            self.active.controller.fence(broker_id)
+        self.active.controller.fence(broker_id)

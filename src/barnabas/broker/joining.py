@@ -131,6 +131,7 @@ class Joining:
         """Have clients told of this broker; it serves already."""
         await self._membership.enter()
         self._membership.keep()
+        self._follower.on_found = self._membership.beat_now
 
     async def leave(self) -> None:
         """Hand over what this broker leads."""

@@ -127,6 +127,12 @@ class Membership:
         """Say from now on, and on, that this broker is there."""
         self._timer = self._loop.call_later(self._interval_s, self._beat)
 
+    def beat_now(self) -> None:
+        """A controller was found again: it should hear of this broker at once."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._beat()
+
     def _beat(self) -> None:
         self._timer = None
         timeout_s = min(self._session_s / 2, self._link.timeout_s)

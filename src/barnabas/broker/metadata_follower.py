@@ -63,6 +63,9 @@ class MetadataFollower:
         self.image = ClusterImage(cluster_id)
         self.on_changes: OnChanges | None = None
         """Told of each run that was applied, and of what a snapshot changed."""
+        self.on_found: Callable[[], None] = lambda: None
+        """Called when a controller answers after one did not."""
+        self._has_failed = False
         self._loop = loop
         self._link = link
         self._node_id = node_id
@@ -122,6 +125,9 @@ class MetadataFollower:
         if data is None or data.error_code:
             self._failed("the controller answers %s", _why(response, data))
             return
+        if self._has_failed:
+            self._has_failed = False
+            self.on_found()
         if data.snapshot_id.end_offset >= 0:
             self._fetch_snapshot(data.snapshot_id.end_offset, data.snapshot_id.epoch, bytearray())
             return
@@ -252,6 +258,7 @@ class MetadataFollower:
 
     def _failed(self, text: str, *values: object, then: Callable[[], None] | None = None) -> None:
         logger.debug(text, *values)
+        self._has_failed = True
         self._pause = self._loop.call_later(self._link.retry_s, then or self._fetch)
 
 

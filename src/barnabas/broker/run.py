@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig
+    from barnabas.broker.node import Node
 
 logger = logging.getLogger("barnabas.node")
 
@@ -58,6 +59,22 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
+async def _started(node: Node, stop: asyncio.Event) -> bool:
+    """False if it was told to stop before: it may wait long, for a controller for one."""
+    starting = asyncio.ensure_future(node.start())
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait([starting])
+    if starting.cancelled():
+        logger.info("stopped: %s, before it had started", node)
+        return False
+    await starting
+    return True
+
+
 async def _serve(config: BrokerConfig) -> int:
     from barnabas.broker.node import Node
 
@@ -66,7 +83,8 @@ async def _serve(config: BrokerConfig) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     node = Node(config)
-    await node.start()
+    if not await _started(node, stop):
+        return 0
     gc.freeze()  # what is there now stays: the collector need not look at it again
     gc.enable()
     waiting = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(node.failed.wait())]

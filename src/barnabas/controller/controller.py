@@ -317,7 +317,8 @@ class Controller:
 
     def _touch(self, broker_id: int, *, metadata_offset: int = -1) -> None:
         """The controller's own node needs no heartbeats to be known to live."""
-        if broker_id != self._env.config.node_id:
+        config = self._env.config
+        if broker_id != config.node_id or "broker" not in config.list("process.roles"):
             self._env.sessions.touch(broker_id, self._now_ms(), metadata_offset=metadata_offset)
 
     def _set_busy(self) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-from controller_world import ControllerWorld, Line
+from controller_world import ControllerWorld, Line, resolved
 
 from barnabas.base.errors import ErrorCode
+from barnabas.broker.controller_handlers.k62_broker_registration import broker_registration
 from barnabas.broker.controller_handlers.k63_broker_heartbeat import broker_heartbeat
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
@@ -99,6 +100,27 @@ def test_a_broker_that_is_heard_on_another_connection_is_not_fenced(is_before: b
             world.beat(Line())
         await asyncio.sleep(0.02)
         assert not world.fenced.is_set()
+
+    run(scenario())
+
+
+def test_a_broker_that_died_between_registration_and_heartbeat_can_register_again() -> None:
+    async def scenario() -> None:
+        world = ControllerWorld(controller_broker_grace_ms="1")
+        world.part.activate()
+        line = Line()
+        for first_byte in b"ab":
+            request = world.registration(1)
+            request.incarnation_id = bytes([first_byte]) * 16
+            while True:
+                answer = broker_registration(world.part, world.context(4, line), request)
+                (response,) = resolved(answer)
+                if not response.error_code:
+                    break
+                assert response.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+                await asyncio.sleep(0.001)
+            line.lose()
+            line = Line()
 
     run(scenario())
 

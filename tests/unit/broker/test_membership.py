@@ -186,6 +186,20 @@ def test_heartbeats_go_on_whatever_is_answered() -> None:
     run(scenario())
 
 
+def test_a_controller_that_was_found_again_hears_of_it_at_once() -> None:
+    async def scenario() -> None:
+        world = World(BrokerHeartbeatResponse(), broker_heartbeat_interval_ms="600000")
+        world.membership.beat_now()  # not in yet: nothing to say
+        assert world.beats() == []
+        world.membership.keep()
+        world.membership.beat_now()
+        await world.last_answer.wait()
+        assert len(world.beats()) == 1
+        world.membership.stop()
+
+    run(scenario())
+
+
 def test_a_broker_that_the_controller_does_not_know_registers_again_with_what_it_said() -> None:
     async def scenario() -> None:
         stale = BrokerHeartbeatResponse(error_code=int(ErrorCode.STALE_BROKER_EPOCH))

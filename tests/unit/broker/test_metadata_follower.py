@@ -151,6 +151,22 @@ def test_no_answer_and_refusals_are_tried_again() -> None:
     run(scenario())
 
 
+def test_a_controller_that_answers_again_is_told_of() -> None:
+    async def scenario() -> None:
+        log = Log("a")
+        follower = follower_of(ScriptedLink(log.respond))
+        found = asyncio.Event()
+        follower.on_found = found.set
+        follower.start()
+        await follower.caught_up()
+        assert not found.is_set()
+        log.answers = [None, None]
+        await found.wait()
+        follower.stop()
+
+    run(scenario())
+
+
 def test_who_is_too_far_behind_takes_the_snapshot_in_pieces_and_goes_on_after_it() -> None:
     async def scenario() -> None:
         log = Log("a", "b", "c")
