@@ -130,8 +130,11 @@ class ControllerPart:
     # -- brokers that vanish
 
     def heard_of(self, broker_id: int, connection: Connection | None) -> None:
-        """That broker's registration or heartbeat was accepted.  If what it came on breaks, and nothing is heard of
-        the broker within a grace, it is gone: sooner than its session would tell."""
+        """That broker's registration or heartbeat was accepted.
+
+        If what it came on breaks, and nothing is heard of the broker within a grace, it is gone:
+        sooner than its session would tell.
+        """
         if connection is None or self._heard_on.get(broker_id) is connection:
             return
         self._heard_on[broker_id] = connection
