@@ -273,8 +273,19 @@ class LeaderFetcher:
                 self._broker.replicas, partition, action.high_watermark, action.log_start_offset
             )
             self._moved(fetched, partition)
+            if partition.is_throttled_follower and action.records:
+                self._slow_down(fetched, partition, len(action.records))
         self._is_asking = False
         self._ask()
+
+    def _slow_down(self, fetched: Fetched, partition: Partition, size: int) -> None:
+        if partition.node_id not in partition.isr:
+            now = self._loop.time()
+            throttle = self._broker.replicas.follower_throttle
+            throttle.spend(size, now)
+            pause = throttle.pause(now)
+            if pause:
+                self._fetcher.pause(fetched, now + pause)
 
     def _moved(self, fetched: Fetched, partition: Partition) -> None:
         log = partition.log

@@ -38,6 +38,7 @@ class Replicating:
         self._lag_timer: asyncio.TimerHandle | None = None
         self._is_stopped = False
         broker.replicas.tells_watermarks = broker.is_rack_aware
+        self._set_throttles()
         broker.replicas.on_moved = self._moved
         broker.replicas.on_isr_wanted = self._isr_wanted
 
@@ -62,6 +63,8 @@ class Replicating:
 
     def apply(self, changes: ImageChanges) -> None:
         """The metadata changed, and the replica manager has followed it."""
+        if changes.configs:
+            self._set_throttles()
         if self._fetchers is None or not changes.brokers:
             return
         for partition in self._broker.replicas.all():
@@ -69,6 +72,15 @@ class Replicating:
                 leading.recheck(self._broker.replicas, partition)
         for node_id in changes.brokers:
             self._fetchers.broker_changed(node_id)
+
+    def _set_throttles(self) -> None:
+        config, replicas = self._broker.config, self._broker.replicas
+        now = self._broker.clock.monotonic()
+        for throttle, name in (
+            (replicas.leader_throttle, "leader.replication.throttled.rate"),
+            (replicas.follower_throttle, "follower.replication.throttled.rate"),
+        ):
+            throttle.set_rate(config.optional_int(name), now)
 
     def _check_lag(self) -> None:
         """Twice in `replica.lag.time.max.ms`, so that nobody is in sync for long who is not."""

@@ -180,13 +180,16 @@ class Fetcher:
     def failed(self, partition: Fetched, now: float) -> None:
         """It could not be done: leave the partition alone for a while, each time longer."""
         partition.is_waiting = False
-        if not self.is_current(partition):
-            return
-        partition.pause_until = now + backoff(partition.failures, self.limits.backoff_s)
+        self.pause(partition, now + backoff(partition.failures, self.limits.backoff_s))
         partition.failures += 1
-        self._paused[partition.key] = partition
-        self._changed.pop(partition.key, None)
-        self._leave_out(partition.key)
+
+    def pause(self, partition: Fetched, until: float) -> None:
+        """Do not ask for it before that."""
+        if self.is_current(partition):
+            partition.pause_until = until
+            self._paused[partition.key] = partition
+            self._changed.pop(partition.key, None)
+            self._leave_out(partition.key)
 
     def _leave_out(self, key: Key) -> None:
         """The leader is to forget it, or it would answer for it again and again."""

@@ -21,11 +21,13 @@ from barnabas.base.errors import (
 from barnabas.records.batch import set_offset_and_epoch
 from barnabas.replication.followers import Followers
 from barnabas.replication.held import HeldAnswers
+from barnabas.replication.throttle import is_throttled
 
 if TYPE_CHECKING:
     from barnabas.records.validate import Validated
     from barnabas.replication.followers import Eligible
     from barnabas.replication.purgatory import Parked
+    from barnabas.storage.config import LogConfig
     from barnabas.storage.log import Appended, Log
 
 NO_LEADER = -1
@@ -53,6 +55,8 @@ class Partition:
         "is_alone",
         "is_leader",
         "is_refusing",
+        "is_throttled_follower",
+        "is_throttled_leader",
         "isr",
         "leader_epoch",
         "leader_id",
@@ -99,6 +103,8 @@ class Partition:
         self.is_refusing = False
         """The last write failed."""
         self.min_isr = 1
+        self.is_throttled_leader = self.is_throttled_follower = False
+        """Slowed down, as one or the other, while the follower is not in sync."""
         self.dirty = False
         """Has batches queued that the next `ReplicaManager.write_dirty` writes."""
         self.waiters: dict[Parked, None] = {}
@@ -109,6 +115,16 @@ class Partition:
         its error code stands).  Patched if the write fails; see `broker/net/produce_memo.py`."""
         self.write_failure: StorageFailed | None = None
         """Set while the answers of a failed write are given, see `ReplicaManager.write_dirty`."""
+
+    def configure(self, config: LogConfig) -> None:
+        """Settings of the topic that are not the log's."""
+        self.min_isr = config.min_insync_replicas
+        self.is_throttled_leader = is_throttled(
+            config.leader_replication_throttled_replicas, self.index, self.node_id
+        )
+        self.is_throttled_follower = is_throttled(
+            config.follower_replication_throttled_replicas, self.index, self.node_id
+        )
 
     def __repr__(self) -> str:
         return f"<Partition {self.topic}-{self.index} leader={self.leader_id}>"

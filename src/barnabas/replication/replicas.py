@@ -23,6 +23,7 @@ from barnabas.base.errors import (
 from barnabas.replication.held import release
 from barnabas.replication.partition import Partition, Terms
 from barnabas.replication.purgatory import Purgatory, Waiters
+from barnabas.replication.throttle import Throttle
 from barnabas.storage.fs import is_disk_full
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class ReplicaManager:
         self.dirty: list[Partition] = []
         self.fetches = Purgatory()
         self.produces = Purgatory()
+        self.leader_throttle = Throttle()
+        self.follower_throttle = Throttle()
         self.tells_watermarks = False
         """Followers are told of a new high watermark at once: consumers read from them."""
         self.tails: dict[int, Waiters] = {}
@@ -144,7 +147,7 @@ class ReplicaManager:
             partition = self._by_name.get((topic, index))
             if partition is not None and partition.log is not None:
                 partition.log.reconfigure(config)
-                partition.min_isr = config.min_insync_replicas
+                partition.configure(config)
 
     def _update(self, topic: str, topic_id: bytes, index: int, state: PartitionImage) -> None:
         partition = self._by_id.get((topic_id, index))
@@ -181,7 +184,7 @@ class ReplicaManager:
     def _open_log(self, partition: Partition) -> None:
         topic, index = partition.topic, partition.index
         config = self._topic_config(topic)
-        partition.min_isr = config.min_insync_replicas
+        partition.configure(config)
         try:
             if not self._is_whole and self._logs.get(topic, index) is None:
                 raise StorageFailed("its log is not in the log directories that can be used")

@@ -20,7 +20,8 @@ _LONG_MAX = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """Topic settings that storage acts on; a field is the setting's name with underscores."""
+    """Topic settings that storage and replication act on; a field is the setting's name with
+    underscores."""
 
     segment_bytes: int = 1 << 30
     segment_ms: int = 7 * 24 * 3600 * 1000
@@ -46,6 +47,8 @@ class LogConfig:
     message_timestamp_before_max_ms: int = _LONG_MAX
     message_timestamp_after_max_ms: int = 3_600_000
     min_insync_replicas: int = 1
+    leader_replication_throttled_replicas: tuple[str, ...] = ()
+    follower_replication_throttled_replicas: tuple[str, ...] = ()
     rules: ValidationRules = field(init=False, repr=False, compare=False)
     max_index_entries: int = field(init=False, repr=False, compare=False)
     """A segment whose indexes have as many is full."""

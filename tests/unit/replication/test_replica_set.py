@@ -80,7 +80,7 @@ def code(answers: list[Any]) -> str:
 def latest(broker: Replica, version: int = 10) -> tuple[int, str]:
     request = ListOffsetsRequest(
         replica_id=-1,
-        topics=[ListOffsetsTopic(name="t", partitions=[ListOffsetsPartition(timestamp=-1)])]
+        topics=[ListOffsetsTopic(name="t", partitions=[ListOffsetsPartition(timestamp=-1)])],
     )
     (answer,) = call(broker, list_offsets, ApiKey.LIST_OFFSETS, version, request)
     found = answer.topics[0].partitions[0]
@@ -314,3 +314,28 @@ def test_a_new_leader_does_not_tell_an_end_before_it_knows_what_was_acknowledged
     assert latest(brokers[2], version=4) == (-1, "LEADER_NOT_AVAILABLE")
     brokers.settle()
     assert latest(brokers[2]) == (1, "NONE")
+
+
+def test_a_throttled_follower_that_is_not_in_sync_gets_no_more_than_its_rate(
+    brokers: ReplicaSet,
+) -> None:
+    leader = brokers[1]
+    brokers.change(isr=[1, 2])
+    brokers.tell_all()
+    for number in range(50):
+        brokers.append(1, b"%d" % number)
+    leader.p.is_throttled_leader = True
+    leader.replicas.leader_throttle.set_rate(1000, leader.clock.mono)
+
+    for _ in range(5):
+        brokers.fetch(2)
+        brokers.fetch(3)
+
+    assert len(brokers[2].values()) == 50  # in sync: never slowed down
+    few = len(brokers[3].values())
+    brokers.fetch(3)
+    assert len(brokers[3].values()) == few
+    brokers.pass_time(1000)
+    for _ in range(3):
+        brokers.fetch(3)
+    assert len(brokers[3].values()) == 50

@@ -67,6 +67,10 @@ HONOURED = frozenset(
     auto.leader.rebalance.enable leader.imbalance.check.interval.seconds
     zookeeper.connect zookeeper.session.timeout.ms zookeeper.connection.timeout.ms
     zookeeper.set.acl zookeeper.digest.auth
+    replica.lag.time.max.ms replica.selector.class replica.socket.timeout.ms
+    replica.fetch.min.bytes replica.fetch.max.bytes replica.fetch.response.max.bytes
+    replica.fetch.wait.max.ms replica.fetch.backoff.ms
+    leader.replication.throttled.rate follower.replication.throttled.rate
     """.split()  # noqa: SIM905 (read as text, a name a word)
 )
 
@@ -140,6 +144,8 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("unstable.*", "accepted; versions still being designed are never offered"),
     ("server.max.startup.time.ms", "accepted; starting has no limit"),
     ("log.initial.task.delay.ms", "accepted; periodic work has no first delay"),
+    ("num.replica.fetchers", "accepted; one connection copies from each broker"),
+    ("replica.socket.receive.buffer.bytes", "accepted; the kernel sizes its buffers"),
     ("*", _REPLICATION),
 )
 
@@ -151,4 +157,8 @@ def effect_of(name: str) -> str:
     return next(reason for pattern, reason in _WAITING if fnmatchcase(name, pattern))
 
 
-_TOPIC_ONLY = ("internal.segment.bytes",)
+_TOPIC_ONLY = (
+    "internal.segment.bytes",
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)

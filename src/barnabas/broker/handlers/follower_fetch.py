@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import OffsetOutOfRange
 from barnabas.broker.handlers.k01_fetch import Reading, diverges
-from barnabas.protocol.messages.fetch import PartitionData
+from barnabas.protocol.messages.fetch import FetchResponse, PartitionData
 from barnabas.replication import leading
 
 if TYPE_CHECKING:
@@ -116,6 +116,8 @@ class FollowerReading(Reading):
         data.last_stable_offset = log.last_stable_offset
         data.log_start_offset = log.start_offset
         data.aborted_transactions = None
+        if partition.is_throttled_leader and self._must_wait(partition):
+            return 0
         records = log.read(
             offset,
             max_bytes=min(wanted.max_bytes, left),
@@ -125,6 +127,21 @@ class FollowerReading(Reading):
         if len(records):
             data.records = records
         return len(records)
+
+    def _must_wait(self, partition: Partition) -> bool:
+        """A follower that is not in sync gets no more bytes than it may."""
+        if self._node_id in partition.isr:
+            return False
+        return self.broker.replicas.leader_throttle.pause(self._now) > 0
+
+    def response(self) -> FetchResponse:
+        throttle = self.broker.replicas.leader_throttle
+        for wanted, data in self._results:
+            if data.records:
+                partition = self._partition(wanted)
+                if partition.is_throttled_leader and self._node_id not in partition.isr:
+                    throttle.spend(len(data.records), self._now)
+        return super().response()
 
     def watched(self) -> Sequence[Watched]:
         return [self.broker.replicas.tail(self._node_id)]
