@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import TYPE_CHECKING
 
+from barnabas.lab.sim.zookeeper import MACHINE as ZOOKEEPER
+
 if TYPE_CHECKING:
     from barnabas.lab.sim.world import SimHost, World
 
@@ -91,6 +93,7 @@ class Nemesis:
         """Everything works again."""
         self.world.network.heal()
         self.world.network.slow.clear()
+        self.world.zookeeper.is_down = False
         for host in (*self.controllers, *self.brokers):
             host.disk.room, host.disk.write_s = None, 0.0
             if not host.is_up:
@@ -127,11 +130,19 @@ async def _drop_connections(nemesis: Nemesis, victim: SimHost) -> None:
 
 async def _isolate(nemesis: Nemesis, victim: SimHost) -> None:
     """From the other nodes, or from some of them; clients still reach it."""
-    for other in (*nemesis.controllers, *nemesis.brokers):
-        if other is not victim and nemesis.random.random() < 0.8:
-            nemesis.world.network.cut(victim.name, other.name)
+    others = [host.name for host in (*nemesis.controllers, *nemesis.brokers) if host is not victim]
+    for other in (*others, ZOOKEEPER):
+        if nemesis.random.random() < 0.8:
+            nemesis.world.network.cut(victim.name, other)
     await nemesis.some_time(10.0)
     nemesis.world.network.heal()
+
+
+async def _zookeeper_outage(nemesis: Nemesis, victim: SimHost) -> None:
+    """Nobody reaches ZooKeeper for a while."""
+    nemesis.world.zookeeper.is_down = True
+    await nemesis.some_time(8.0)
+    nemesis.world.zookeeper.is_down = False
 
 
 async def _slow_network(nemesis: Nemesis, victim: SimHost) -> None:
@@ -168,6 +179,7 @@ FAULTS: dict[str, Fault] = {
     "drop connections": _drop_connections,
     "isolate": _isolate,
     "slow network": _slow_network,
+    "zookeeper outage": _zookeeper_outage,
     "clock jump": _clock_jump,
     "full disk": _full_disk,
     "slow disk": _slow_disk,

@@ -31,6 +31,9 @@ run_handle = methodcaller("_run")
 CALLS_PER_INSTANT_MAX = 200_000
 """More callbacks than this without any time passing is a loop that will never end."""
 
+CALLS_MAX = 5_000_000
+"""A run that needs more is taken for one that never ends."""
+
 
 class Stuck(Exception):  # noqa: N818 (says what happened)
     """The simulation cannot go on: nothing is left to happen, or time does not pass any more."""
@@ -50,6 +53,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._running = False
         self._closed = False
         self._calls = 0
+        self._all_calls = 0
         self.on_exception: Callable[[dict[str, Any]], None] = lambda _: None
 
     # -- what asyncio asks of a loop
@@ -169,8 +173,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._hold(process, handle)
             return
         self._calls += 1
+        self._all_calls += 1
         if self._calls > CALLS_PER_INSTANT_MAX:
             raise Stuck(f"time stands still at {self._now:.3f} s: {handle}")
+        if self._all_calls > CALLS_MAX:
+            raise Stuck(f"no end in sight at {self._now:.3f} s, after {CALLS_MAX} callbacks")
         run_handle(handle)
 
     def _jump(self) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from barnabas.broker.handlers import k00_produce
-from barnabas.lab.sim import machine
+from barnabas.lab.sim import machine, zookeeper
 from barnabas.replication.fetcher import Fetcher
 
 DURABLE_BYTES = 3_000
@@ -52,8 +52,12 @@ def missing_truncation() -> Iterator[None]:
 
 @contextmanager
 def stale_controller() -> Iterator[None]:
-    """A controller answers before its journal is durable: without power it forgets, comes back
-    with what was true earlier, and gives out epochs for the second time."""
+    """A controller decides on what was true earlier.
+
+    It answers before its journal is durable: without power it forgets, comes back, and gives out
+    epochs for the second time.  In ZooKeeper versions are not compared, so that a deposed
+    controller can still write.
+    """
 
     def append(files: Any, name: str, data: bytes, *, position: int) -> None:
         files._disk.make_directory(files._path)  # noqa: SLF001 (a patch of it)
@@ -61,7 +65,10 @@ def stale_controller() -> Iterator[None]:
         if position < DURABLE_BYTES:
             files._disk.sync_path(files._at(name))  # noqa: SLF001
 
-    with _patched(machine.SimJournalFiles, "append", append):
+    with (
+        _patched(machine.SimJournalFiles, "append", append),
+        _patched(zookeeper.SimZooKeeperServer, "is_lax", True),
+    ):
         yield
 
 

@@ -20,6 +20,7 @@ from barnabas.lab.sim.consumer import Consumer
 from barnabas.lab.sim.faults import Nemesis
 from barnabas.lab.sim.history import History, Outcome
 from barnabas.lab.sim.loop import Stuck
+from barnabas.lab.sim.operator import Operator
 from barnabas.lab.sim.probe import Probe
 from barnabas.lab.sim.producer import Producer
 from barnabas.lab.sim.transactor import Transactor
@@ -80,6 +81,7 @@ class Scenario:
             brokers=self.brokers,
             controllers=self.controllers,
             in_sync=self._in_sync,
+            without=frozenset(() if self._kind == "zookeeper" else ("zookeeper outage",)),
         )
         if plant is not None:
             plant(self.world)
@@ -87,7 +89,9 @@ class Scenario:
     def _build(self) -> None:
         """A controller and three brokers; or three brokers and ZooKeeper; or a single node."""
         random, seed = self.random, self.world.seed
-        kind = "single" if seed % 10 == 0 else "zookeeper" if seed % 3 == 0 else "controller"
+        self._kind = kind = (
+            "single" if seed % 10 == 0 else "zookeeper" if seed % 3 == 0 else "controller"
+        )
         self.replication_factor = 1 if kind == "single" else 3
         self._transactors = range(random.choice((0, 0, 1, 2)))
         self.partitions = [(TOPIC, index) for index in range(random.randint(1, 3))]
@@ -116,7 +120,9 @@ class Scenario:
             own["listeners"] = "CONTROLLER://controller:9093"
             self.controllers.append(self.world.add("controller", common | own))
             common["process.roles"] = "broker"
-        for number in range(1, 2 if kind == "single" else 4):
+        # An operator needs a broker more than there are replicas, to move them to.
+        self._operators = 0 if kind == "single" else random.choice((0, 0, 1))
+        for number in range(1, 2 if kind == "single" else 4 + self._operators):
             name = f"broker{number}"
             own = {"node.id": str(number), "listeners": f"PLAINTEXT://{name}:9092"}
             self.brokers.append(self.world.add(name, common | own))
@@ -153,6 +159,7 @@ class Scenario:
             *(self._client(f"producer{i}", self._produce(p, until)) for i, p in self._numbered()),
             *(self._client(f"consumer{i}", self._consume(p, until)) for i, p in self._numbered()),
             *(self._client(f"transactor{i}", self._transact(i, until)) for i in self._transactors),
+            *(self._client("operator", self._operate(until)) for _ in range(self._operators)),
             *(loop.create_task(self.nemesis.run(until)) for _ in range(self.random.randint(1, 3))),
         ]
         for task in work:
@@ -213,6 +220,15 @@ class Scenario:
         await transactor.run(until)
         await transactor.finish()
 
+    async def _operate(self, until: float) -> None:
+        operator = Operator(
+            self._new_client("operator"),
+            self.partitions,
+            broker_ids=list(range(1, len(self.brokers) + 1)),
+            replication_factor=self.replication_factor,
+        )
+        await operator.run(until)
+
     async def _read_all(self, partition: Partition) -> None:
         """At the end, what is there: from the start, by a client that knows nothing."""
         for final, committed_only in (
@@ -246,7 +262,7 @@ class Scenario:
         """All replicas of all partitions are in sync."""
         image = self._image()
         return image is not None and all(
-            len(state.isr) == len(state.replicas) and state.leader >= 0
+            len(state.isr) == len(state.replicas) and state.leader >= 0 and not state.removing
             for topic in image.topics.values()
             for state in topic.partitions
         )

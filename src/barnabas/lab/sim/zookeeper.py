@@ -41,12 +41,13 @@ MACHINE = "zookeeper"
 class SimZooKeeperServer:
     """The tree, and who is in touch with it."""
 
+    is_lax = False
+    """Versions are not compared, so that nobody is fenced: a planted bug."""
+
     def __init__(self, network: Network) -> None:
         self.network = network
         self.is_down = False
         """Out of everybody's reach; sessions are given their full time when it is back."""
-        self.is_lax = False
-        """Planted by a test: versions are not compared, so that nobody is fenced."""
         self._nodes: dict[str, Znode] = {}
         self._sessions: dict[int, tuple[float, float]] = {}
         """When each was last heard of, and how long it lives from then."""
