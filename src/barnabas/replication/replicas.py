@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import (
     ErrorCode,
-    NotLeader,
     StorageFailed,
-    UnknownTopicId,
-    UnknownTopicOrPartition,
 )
 from barnabas.replication.held import release
 from barnabas.replication.partition import Partition, Terms
+from barnabas.replication.partition_table import PartitionTable
 from barnabas.replication.purgatory import Purgatory, Waiters
 from barnabas.replication.throttle import Throttle
 from barnabas.storage.fs import is_disk_full
@@ -39,7 +37,7 @@ REFUSED = Struct(">hqqq").pack(ErrorCode.KAFKA_STORAGE_ERROR, -1, -1, -1)
 """Error code, base offset, log append time and log start offset of a produce that failed."""
 
 
-class ReplicaManager:
+class ReplicaManager(PartitionTable):
     """The partitions that this broker has a replica of."""
 
     def __init__(
@@ -51,8 +49,9 @@ class ReplicaManager:
         lag_s: float = 30.0,
         monotonic: Callable[[], float] = lambda: 0.0,
     ) -> None:
+        super().__init__()
         self.node_id = node_id
-        self.terms = Terms(lag_s=lag_s, eligible=self._may_be_in_sync, monotonic=monotonic)
+        self.terms = Terms(lag_s=lag_s, eligible=self.may_be_in_sync, monotonic=monotonic)
         self.dirty: list[Partition] = []
         self.fetches = Purgatory()
         self.produces = Purgatory()
@@ -68,53 +67,8 @@ class ReplicaManager:
         """Told of each partition whose in-sync set the controller is to change."""
         self._logs = logs
         self._topic_config = topic_config
-        self._image: ClusterImage | None = None
-        self._by_name: dict[tuple[str, int], Partition] = {}
-        self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._after_write: list[Callable[[], None]] = []
         self._is_whole = True
-
-    # -- look-ups
-
-    def get(self, topic: str, index: int) -> Partition:
-        partition = self._by_name.get((topic, index))
-        if partition is None:
-            raise self._absent(topic, index)
-        return partition
-
-    def get_by_id(self, topic_id: bytes, index: int) -> Partition:
-        partition = self._by_id.get((topic_id, index))
-        if partition is None:
-            topic = self._image.topics_by_id.get(topic_id) if self._image else None
-            raise UnknownTopicId if topic is None else self._absent(topic.name, index)
-        return partition
-
-    def find(self, topic: str, index: int) -> Partition | None:
-        return self._by_name.get((topic, index))
-
-    def find_by_id(self, topic_id: bytes, index: int) -> Partition | None:
-        return self._by_id.get((topic_id, index))
-
-    def all(self) -> list[Partition]:
-        return list(self._by_name.values())
-
-    def _absent(self, topic: str, index: int) -> NotLeader | UnknownTopicOrPartition:
-        elsewhere = self._image is not None and self._image.partition(topic, index) is not None
-        return NotLeader() if elsewhere else UnknownTopicOrPartition()
-
-    def _may_be_in_sync(self, node_id: int, epoch: int) -> bool:
-        broker = self._image.brokers.get(node_id) if self._image else None
-        return broker is not None and broker.is_active and epoch in (-1, broker.epoch)
-
-    def is_alive(self, node_id: int) -> bool:
-        """Whether that broker is registered and not fenced."""
-        broker = self._image.brokers.get(node_id) if self._image else None
-        return broker is not None and not broker.fenced
-
-    def rack_of(self, node_id: int) -> str | None:
-        """Where that broker stands, if it is alive and says so."""
-        broker = self._image.brokers.get(node_id) if self._image else None
-        return None if broker is None or broker.fenced else broker.rack
 
     # -- metadata
 
