@@ -14,6 +14,7 @@ from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+    DeleteTopicState,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ DISABLED_CODE_SINCE = 3
 def delete_topics(
     broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest
 ) -> Message | Later:
+    if request.topic_names:
+        # As the newest version says it: the controller may be elsewhere, and is told in that one.
+        request.topics = [DeleteTopicState(name=name) for name in request.topic_names]
+        request.topic_names = []
     return forward(
         broker,
         request,

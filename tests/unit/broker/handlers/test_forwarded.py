@@ -294,3 +294,20 @@ def test_a_broker_is_unregistered_however_long_that_takes(world: Any) -> None:
     assert world.controller.submitted == [UnregisterBrokerRequest(broker_id=7)]
     world.controller.answer(UnregisterBrokerResponse(error_message=None))
     assert answered == [UnregisterBrokerResponse(error_message=None)]
+
+
+def test_what_only_old_versions_can_say_is_passed_on_as_new_ones_say_it(world: Any) -> None:
+    """The controller may be elsewhere, and is told in the newest version."""
+    world.begin(delete_topics, DeleteTopicsRequest(topic_names=["a", "b"], timeout_ms=9), 5)
+    update = FeatureUpdateKey(feature="f", allow_downgrade=True)
+    answered = world.begin(update_features, UpdateFeaturesRequest(feature_updates=[update]), 0)
+
+    for request in world.controller.submitted:
+        newest = type(request).max_version
+        assert type(request).decode(request.encode(newest), newest) == request
+    deletion, downgrade = world.controller.submitted
+    assert [topic.name for topic in deletion.topics] == ["a", "b"]
+    assert downgrade.feature_updates == [FeatureUpdateKey(feature="f", upgrade_type=2)]
+    world.controller.answer(DeleteTopicsResponse())
+    world.controller.answer(UpdateFeaturesResponse(error_message=None))
+    assert [(one.feature, one.error_code) for one in answered[0].results] == [("f", 0)]
