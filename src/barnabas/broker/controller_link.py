@@ -91,6 +91,15 @@ class ControllerLink:
             for _ in "123"
         )
 
+    @property
+    def on_lost(self) -> Callable[[int], None]:
+        """Called when the connection for requests is gone: the controller has noticed, too."""
+        return self._requests.on_lost
+
+    @on_lost.setter
+    def on_lost(self, call: Callable[[int], None]) -> None:
+        self._requests.on_lost = call
+
     def send(self, request: Message, done: Answered, *, timeout_s: float | None = None) -> None:
         """Send once; `done` gets None if there was no answer."""
         is_beat = request.api_key == ApiKey.BROKER_HEARTBEAT

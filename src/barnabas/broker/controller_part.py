@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.controller")
 
+LATE_S = 0.1
+"""A timer that is later than that: this process was held up, and has not read what came."""
+
 
 @dataclass(frozen=True, slots=True)
 class Active:
@@ -142,13 +145,18 @@ class ControllerPart:
 
     def _connection_lost(self, broker_id: int, connection: Connection) -> None:
         if self.active is not None and self._heard_on.get(broker_id) is connection:
-            self._loop.call_later(self._grace_s, self._grace_over, broker_id, connection)
+            self._wait(broker_id, connection)
 
-    def _grace_over(self, broker_id: int, connection: Connection) -> None:
+    def _wait(self, broker_id: int, connection: Connection) -> None:
+        due = self._loop.time() + self._grace_s
+        self._loop.call_at(due, self._grace_over, broker_id, connection, due)
+
+    def _grace_over(self, broker_id: int, connection: Connection, due: float) -> None:
         if self.active is None or self._heard_on.get(broker_id) is not connection:
             return
-        if self.active.controller.is_stalled:  # it could not have come back
-            self._loop.call_later(self._grace_s, self._grace_over, broker_id, connection)
+        stood_still = self._loop.time() - due > LATE_S
+        if stood_still or self.active.controller.is_stalled:  # it could not have been heard
+            self._wait(broker_id, connection)
             return
         del self._heard_on[broker_id]
         broker = self.active.controller.image.brokers.get(broker_id)

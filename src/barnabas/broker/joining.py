@@ -132,6 +132,7 @@ class Joining:
         await self._membership.enter()
         self._membership.keep()
         self._follower.on_found = self._membership.beat_now
+        self._link.on_lost = lambda _: self._membership.beat_now()
 
     async def leave(self) -> None:
         """Hand over what this broker leads."""
@@ -141,6 +142,7 @@ class Joining:
     def close(self) -> None:
         """End what ties it to the cluster; also where it was never tied."""
         if hasattr(self, "_membership"):
+            self._link.on_lost = lambda _: None
             self._membership.stop()
             self._follower.stop()
         self._link.close()

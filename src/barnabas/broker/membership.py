@@ -128,7 +128,7 @@ class Membership:
         self._timer = self._loop.call_later(self._interval_s, self._beat)
 
     def beat_now(self) -> None:
-        """A controller was found again: it should hear of this broker at once."""
+        """The controller was lost, or found again: it should hear of this broker at once."""
         if self._timer is not None:
             self._timer.cancel()
             self._beat()

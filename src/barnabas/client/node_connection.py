@@ -29,6 +29,8 @@ Address = tuple[str, int]
 
 INT32 = Struct(">i")
 RESPONSE_BYTES_MAX = 1 << 30
+UNREAD_S = 0.02
+"""How long it may take to read an answer that has arrived."""
 BACKOFF_S = 0.05
 BACKOFF_S_MAX = 1.0
 
@@ -39,9 +41,15 @@ class _Waiting:
 
     request: Message
     done: Answered
-    timer: asyncio.TimerHandle
+    deadline: float
     api: Api
+    timer: asyncio.TimerHandle | None = None
     version: int = -1
+    is_last_chance: bool = False
+
+    def stop_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
 
 
 class NodeConnection(asyncio.BufferedProtocol):
@@ -102,8 +110,9 @@ class NodeConnection(asyncio.BufferedProtocol):
         if self._is_closed:
             self._loop.call_soon(_call, done, None)
             return
-        timer = self._loop.call_later(timeout_s, self._expired, request)
-        waiting = _Waiting(request, done, timer, APIS[request.api_key])
+        deadline = self._loop.time() + timeout_s
+        waiting = _Waiting(request, done, deadline, APIS[request.api_key])
+        waiting.timer = self._loop.call_at(deadline, self._expired, waiting)
         if self._versions is None:
             self._unsent.append(waiting)
         else:
@@ -133,8 +142,15 @@ class NodeConnection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(f"lost: {exc}" if exc else "the other side closed it")
 
-    def _expired(self, request: Message) -> None:
-        self._end(f"no answer to {type(request).__name__} in time")
+    def _expired(self, waiting: _Waiting) -> None:
+        """If it was this process that stood still, the answer may be there and not read yet: it
+        gets as much time again."""
+        if waiting.is_last_chance:
+            self._end(f"no answer to {type(waiting.request).__name__} in time")
+            return
+        waiting.is_last_chance = True
+        late_s = self._loop.time() - waiting.deadline
+        waiting.timer = self._loop.call_later(max(late_s, UNREAD_S), self._expired, waiting)
 
     def _end(self, reason: str | None, *, tell: bool = True) -> None:
         if self._is_closed:
@@ -150,7 +166,7 @@ class NodeConnection(asyncio.BufferedProtocol):
         self._sent.clear()
         self._unsent.clear()
         for one in waiting:
-            one.timer.cancel()
+            one.stop_timer()
             _call(one.done, None)
         if tell:
             self._on_lost()
@@ -168,7 +184,7 @@ class NodeConnection(asyncio.BufferedProtocol):
             self._sent[self._put(waiting.request, waiting.api, version)] = waiting
         except EncodeError as error:
             logger.warning("%r: %s", self, error)
-            waiting.timer.cancel()
+            waiting.stop_timer()
             self._loop.call_soon(_call, waiting.done, None)
 
     def _put(self, request: Message, api: Api, version: int) -> int:
@@ -216,7 +232,7 @@ class NodeConnection(asyncio.BufferedProtocol):
         waiting = self._sent.pop(correlation_id, None)
         if waiting is None:
             raise DecodeError(f"nobody asked number {correlation_id}")
-        waiting.timer.cancel()
+        waiting.stop_timer()
         try:
             _, pos = read_response_header(frame, waiting.api, waiting.version)
             response = waiting.api.response.decode(frame, waiting.version, pos)
@@ -265,6 +281,8 @@ class NodeConnections:
         self._loop = loop
         self._client_id = client_id
         self._address_of = address_of
+        self.on_lost: Callable[[int], None] = lambda node_id: None
+        """Told of a node whose connection broke, or could not be made; it may be sent to again."""
         self._open: dict[int, NodeConnection] = {}
         self._failures: dict[int, _Failures] = {}
 
@@ -330,13 +348,16 @@ class NodeConnections:
             del self._open[node_id]
         if connection.was_ready:
             self._failures.pop(node_id, None)
-            return
+        else:
+            self._back_off(node_id, connection.address)
+        self.on_lost(node_id)
+
+    def _back_off(self, node_id: int, address: Address) -> None:
         before = self._failures.get(node_id)
         pause_s = BACKOFF_S
-        if before is not None and before.address == connection.address:
+        if before is not None and before.address == address:
             pause_s = min(before.pause_s * 2, self._backoff_s_max)
-        not_before = self._loop.time() + pause_s
-        self._failures[node_id] = _Failures(connection.address, pause_s, not_before)
+        self._failures[node_id] = _Failures(address, pause_s, self._loop.time() + pause_s)
 
 
 def _call(done: Answered, response: Message | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -85,6 +86,20 @@ def test_a_broker_whose_connection_broke_is_fenced_after_the_grace() -> None:
         await world.fenced.wait()
         world.beat(Line())
         assert not world.controller.image.brokers[1].fenced
+
+    run(scenario())
+
+
+def test_a_controller_that_stood_still_listens_first() -> None:
+    async def scenario() -> None:
+        world = Fencing(controller_broker_grace_ms="10")
+        world.line.lose()
+        time.sleep(0.15)  # the loop runs nothing meanwhile; the heartbeat is in a buffer
+        await asyncio.sleep(0)
+        assert not world.fenced.is_set()
+        world.beat(Line())
+        await asyncio.sleep(0.03)
+        assert not world.fenced.is_set()
 
     run(scenario())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -175,6 +176,22 @@ def test_an_answer_that_does_not_come_in_time_ends_the_connection() -> None:
     run(scenario())
 
 
+def test_an_answer_that_arrived_while_this_process_stood_still_is_not_late() -> None:
+    async def scenario() -> None:
+        async with AnsweringNode(metadata, ranges=RANGES) as node:
+            caller = Caller(node.port)
+            await caller.ask(MetadataRequest())
+            gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            node.gate = gate
+            answered = caller.ask(MetadataRequest(), timeout_s=0.01)
+            time.sleep(0.05)  # the loop runs nothing meanwhile
+            gate.set_result(None)
+            assert await answered is not None
+            caller.connection.close()
+
+    run(scenario())
+
+
 def test_closing_answers_what_is_outstanding_at_once_and_is_no_loss() -> None:
     async def scenario() -> None:
         async with AnsweringNode(metadata, ranges=RANGES) as node:
@@ -246,10 +263,13 @@ def test_requests_to_a_node_share_a_connection_that_is_made_anew_when_it_broke()
             nodes.addresses[2] = ("127.0.0.1", node.port)
             await asyncio.gather(nodes.ask(2), nodes.ask(2))
             assert node.accepted == 1
+            lost: list[int] = []
+            nodes.connections.on_lost = lost.append
             node.drop_all()
             while await nodes.ask(2) is None:  # the first one may still meet the broken connection
                 pass
             assert node.accepted == 2
+            assert lost == [2]
             nodes.connections.close()
 
     run(scenario())
