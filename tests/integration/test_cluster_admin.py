@@ -1,0 +1,222 @@
+"""Replicas move, leaders are elected, brokers and topics go for good: what operators do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+from cluster_processes import ClusterProcesses, cluster
+from cluster_view import ClusterView
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from eventually import eventually
+from kafka import TopicPartition
+from kafka.admin import KafkaAdminClient
+from quick_clients import PATIENCE_S, read_all, send, values
+from wire_client import WireClient
+
+from barnabas.base.errors import ErrorCode
+from barnabas.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
+
+PREFERRED, UNCLEAN = 0, 1
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[ClusterProcesses]:
+    with cluster(tmp_path) as started:
+        yield started
+
+
+@contextmanager
+def admin_of(bootstrap: str) -> Iterator[KafkaAdminClient]:
+    """kafka-python's."""
+    with closing(KafkaAdminClient(bootstrap_servers=bootstrap.split(","))) as admin:
+        yield admin
+
+
+def create(port: int, name: str, *partitions: list[int], **settings: str) -> None:
+    """A topic whose replicas are exactly there."""
+    assignments = [
+        CreatableReplicaAssignment(partition_index=index, broker_ids=brokers)
+        for index, brokers in enumerate(partitions)
+    ]
+    topic = CreatableTopic(
+        name=name, num_partitions=-1, replication_factor=-1, assignments=assignments
+    )
+    with WireClient(port) as client:
+        (made,) = client.call(CreateTopicsRequest(topics=[topic]), 7).topics
+    assert made.error_code == 0, made.error_message
+
+
+def read(cluster: ClusterProcesses, topic: str) -> list[bytes]:
+    """All values of partition 0, from its leader."""
+    running = next(b for b in cluster.brokers.values() if b.process and b.process.poll() is None)
+    leader = ClusterView(running.bootstrap).leaders(topic)[0]
+    return values(read_all(cluster.brokers[leader].bootstrap, topic))
+
+
+def partition_folders(data_dir: Path, topic: str) -> set[str]:
+    return {path.name for path in data_dir.glob(f"{topic}-[0-9]")}
+
+
+class Load:
+    """A producer that never rests: one record after the other, all acknowledged by all."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self.acknowledged: list[bytes] = []
+        self.refused: list[str] = []
+        self._topic = topic
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 1, "log_level": 0}
+        )
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Load:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+        assert self._producer.flush(PATIENCE_S) == 0
+
+    def _run(self) -> None:
+        for number in count():
+            value = b"%d" % number
+            self._producer.produce(self._topic, value, on_delivery=self._delivered)
+            self._producer.poll(0.001)
+            if self._is_over.is_set():
+                return
+
+    def _delivered(self, error: object, message: object) -> None:
+        if error is None:
+            self.acknowledged.append(message.value())  # type: ignore[attr-defined]
+        else:
+            self.refused.append(str(error))
+
+    def await_more(self) -> None:
+        """Until another hundred are acknowledged."""
+        goal = len(self.acknowledged) + 100
+        eventually(lambda: len(self.acknowledged) >= goal, what="acknowledged records")
+
+
+def test_a_partition_moves_under_load_and_loses_nothing(three: ClusterProcesses) -> None:
+    create(three.brokers[0].port, "t", [0, 1])
+    moved = TopicPartition("t", 0)
+    view = ClusterView(three.bootstrap)
+
+    with Load(three.bootstrap, "t") as load, admin_of(three.bootstrap) as admin:
+        load.await_more()
+        assert admin.alter_partition_reassignments({moved: [2, 1]}) == {moved: None}
+        eventually(lambda: not admin.list_partition_reassignments(), what="the end of the move")
+        view.await_isr("t", 1, 2)
+        load.await_more()
+
+    assert load.refused == []
+    assert read(three, "t") == load.acknowledged
+    eventually(lambda: not partition_folders(three.brokers[0].data_dir, "t"))
+
+
+def test_a_move_to_a_broker_that_is_down_can_be_cancelled(three: ClusterProcesses) -> None:
+    create(three.brokers[0].port, "t", [0, 1])
+    send(three.bootstrap, "t", [(None, b"1")], acks="all")
+    moved = TopicPartition("t", 0)
+    three.brokers[2].kill()
+
+    with admin_of(three.brokers[0].bootstrap) as admin:
+        assert admin.alter_partition_reassignments({moved: [2, 0]}) == {moved: None}
+        assert admin.list_partition_reassignments() == {
+            moved: {"replicas": [2, 0, 1], "adding_replicas": [2], "removing_replicas": [1]}
+        }
+        assert admin.alter_partition_reassignments({moved: None}) == {moved: None}
+        assert admin.list_partition_reassignments() == {}
+
+    three.brokers[2].start(same_port=True)
+    view = ClusterView(three.bootstrap)
+    view.await_brokers(0, 1, 2)
+    assert view.isr("t") == {0: {0, 1}}
+    assert not partition_folders(three.brokers[2].data_dir, "t")
+
+
+def test_a_topic_that_is_deleted_while_a_replica_is_away_does_not_come_back(
+    three: ClusterProcesses,
+) -> None:
+    view = ClusterView(three.brokers[0].bootstrap)
+    view.create("old")
+    send(three.bootstrap, "old", [(None, b"of yesterday")], acks="all")
+    three.brokers[2].kill()
+    admin = AdminClient({"bootstrap.servers": three.brokers[0].bootstrap})
+    admin.delete_topics(["old"])["old"].result(PATIENCE_S)
+    view.create("old", replicas=2)
+
+    three.brokers[2].start(same_port=True)
+    view.await_brokers(0, 1, 2)
+
+    assert not partition_folders(three.brokers[2].data_dir, "old")
+    assert read(three, "old") == []
+
+
+def test_leaders_come_home_by_themselves(tmp_path: Path) -> None:
+    with cluster(tmp_path, "leader.imbalance.check.interval.seconds=1") as three:
+        create(three.brokers[0].port, "t", [2, 0], [2, 1], [1, 0])
+        view = ClusterView(three.brokers[0].bootstrap)
+        three.brokers[2].stop()
+        eventually(lambda: view.leaders("t") == {0: 0, 1: 1, 2: 1}, what="other leaders")
+
+        three.brokers[2].start(same_port=True)
+
+        eventually(lambda: view.leaders("t") == {0: 2, 1: 2, 2: 1}, what="the first replicas lead")
+
+
+def test_a_dead_broker_is_replaced_and_forgotten(three: ClusterProcesses) -> None:
+    create(three.brokers[0].port, "t", [2, 0], [1, 2])
+    send(three.bootstrap, "t", [(None, b"kept")], acks="all")
+    view = ClusterView(three.brokers[0].bootstrap)
+    three.brokers[2].kill()
+    view.await_brokers(0, 1)
+
+    with admin_of(three.brokers[0].bootstrap) as admin:
+        moves = {TopicPartition("t", 0): [1, 0], TopicPartition("t", 1): [1, 0]}
+        assert set(admin.alter_partition_reassignments(moves).values()) == {None}
+        eventually(lambda: not admin.list_partition_reassignments(), what="the end of the moves")
+    view.await_isr("t", 0, 1)
+    with WireClient(three.brokers[1].port) as client:
+        first, second = (client.call(UnregisterBrokerRequest(broker_id=2), 0) for _ in range(2))
+    assert (first.error_code, second.error_code) == (0, ErrorCode.BROKER_ID_NOT_REGISTERED)
+
+    assert read(three, "t") == [b"kept"]
+    newcomer = three.broker(2, data="replacement")
+    three.brokers[2] = newcomer
+    newcomer.start()
+    view.await_brokers(0, 1, 2)
+
+
+def test_an_unclean_leader_by_hand_loses_what_only_the_dead_had(three: ClusterProcesses) -> None:
+    create(three.brokers[0].port, "t", [2, 1])
+    send(three.bootstrap, "t", [(None, b"on both")], acks="all")
+    three.brokers[1].kill()
+    view = ClusterView(three.brokers[0].bootstrap)
+    view.await_isr("t", 2)
+    send(three.bootstrap, "t", [(None, b"on one")], acks="1")
+    three.brokers[2].kill()
+    three.brokers[1].start(same_port=True)
+    eventually(lambda: view.leaders("t") == {0: -1}, what="no leader")
+
+    with admin_of(three.brokers[0].bootstrap) as admin:
+        admin.elect_leaders(UNCLEAN, {"t": [0]})
+
+    eventually(lambda: view.leaders("t") == {0: 1}, what="an unclean leader")
+    assert read(three, "t") == [b"on both"]
+    three.brokers[2].start(same_port=True)
+    view.await_isr("t", 1, 2)
+    assert read(three, "t") == [b"on both"]
