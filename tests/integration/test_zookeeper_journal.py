@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cuttable_relay import CuttableRelay
-from zookeeper_server import ZooKeeperServer
+from zookeeper_server import ZooKeeperServer, ensemble
 
 from barnabas.broker.zookeeper_session import NoZooKeeper, ZooKeeperSession, ZooKeeperSettings
 from barnabas.controller import zookeeper_layout as layout
@@ -348,6 +349,37 @@ def test_a_commit_survives_a_restart_of_zookeeper(own: ZooKeeperServer) -> None:
             assert records_of(again) == [feature(1), feature(2)]
 
     run(scenario())
+
+
+def test_with_three_servers_any_one_may_die(tmp_path: Path) -> None:
+    """Each in turn, so that the leader of them is among those that die."""
+    servers = ensemble(tmp_path)
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        settings = ZooKeeperSettings(
+            servers=",".join(server.address for server in servers),
+            session_timeout_s=20,
+            connection_timeout_s=WAIT_S,
+        )
+        async with Sessions(settings) as sessions:
+            zk = await sessions.new()
+            held = await won(zk)
+            journal = await journal_of(zk, held)
+            for level, server in enumerate(servers, 1):
+                await commit(journal, [feature(2 * level - 1)])
+                await loop.run_in_executor(None, server.kill)
+                await commit(journal, [feature(2 * level)])
+                await loop.run_in_executor(None, server.start)
+            assert zk.session == held.session
+            other = await sessions.new()
+            again = await journal_of(other, await won(other, instead_of=await holder(other)))
+            assert records_of(again) == [feature(n) for n in range(1, 7)]
+
+    with ExitStack() as stack:
+        for server in servers:
+            stack.enter_context(server)
+        run(scenario())
 
 
 def test_a_controller_whose_session_ended_finds_itself_deposed(

@@ -10,8 +10,10 @@ import sys
 import threading
 from pathlib import Path
 
-from barnabas.cli.zookeeper_server_start import READY
-
+READY = "PrepRequestProcessor"
+"""A server that is alone logs this when it begins to serve."""
+READY_MEMBER = "binding to port"
+"""A member of an ensemble does not serve before most of the others are there."""
 TICK_MS = 200
 """Sessions may then be as short as two ticks."""
 
@@ -26,8 +28,12 @@ def free_port() -> int:
 class ZooKeeperServer:
     """One server.  Use as a context manager; `stop`, `kill` and `start` again keep its data."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, member: int = 0, ensemble: str = "") -> None:
+        """`member`, `ensemble`: which of several servers it is, and the lines that name them."""
         self.directory = directory
+        self.ready = READY_MEMBER if member else READY
+        self._member = member
+        self._ensemble = ensemble
         self.port = 0
         self.output: list[str] = []
         self.process: subprocess.Popen[bytes] | None = None
@@ -56,11 +62,13 @@ class ZooKeeperServer:
         raise RuntimeError(f"ZooKeeper did not start:\n{self.log}")
 
     def _start(self) -> bool:
-        self.directory.mkdir(parents=True, exist_ok=True)
+        (self.directory / "data").mkdir(parents=True, exist_ok=True)
+        (self.directory / "data" / "myid").write_text(str(self._member))
         file = self.directory / "zookeeper.properties"
         file.write_text(
             f"dataDir={self.directory}/data\nclientPort={self.port}\n"
             f"clientPortAddress=127.0.0.1\ntickTime={TICK_MS}\nmaxSessionTimeout=60000\n"
+            f"{self._ensemble}"
         )
         self.output = []
         self.process = subprocess.Popen(
@@ -76,7 +84,7 @@ class ZooKeeperServer:
         self._reader = threading.Thread(target=self._read, args=(self.process, settled))
         self._reader.start()
         settled.wait(60)
-        if READY not in self.log:
+        if self.ready not in self.log:
             self.kill()
             return False
         return True
@@ -86,7 +94,7 @@ class ZooKeeperServer:
         with process.stdout as stdout:
             for line in stdout:
                 self.output.append(line.decode(errors="replace"))
-                if READY in self.output[-1]:
+                if self.ready in self.output[-1]:
                     settled.set()
         settled.set()
 
@@ -114,3 +122,14 @@ class ZooKeeperServer:
     @property
     def log(self) -> str:
         return "".join(self.output)
+
+
+def ensemble(directory: Path, *, size: int = 3) -> list[ZooKeeperServer]:
+    """Servers that replicate each other; whoever asks for them starts and stops them."""
+    lines = "initLimit=20\nsyncLimit=20\n" + "".join(
+        f"server.{number}=127.0.0.1:{free_port()}:{free_port()}\n" for number in range(1, size + 1)
+    )
+    return [
+        ZooKeeperServer(directory / f"zookeeper-{number}", member=number, ensemble=lines)
+        for number in range(1, size + 1)
+    ]

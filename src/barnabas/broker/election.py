@@ -18,7 +18,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError
-from barnabas.controller.zookeeper import SessionState, ZooKeeperError
+from barnabas.controller.zookeeper import (
+    ConnectionLost,
+    SessionGone,
+    SessionState,
+    ZooKeeperError,
+)
 from barnabas.controller.zookeeper_claim import (
     Claim,
     Deposed,
@@ -39,6 +44,8 @@ logger = logging.getLogger("barnabas.election")
 
 PROBE_S_MAX = 2.0
 """A machine that is there refuses or accepts a connection within this time."""
+REFUSED_S = 1.0
+"""How long to wait after ZooKeeper has refused something, before it is tried again."""
 RESIGN_S_MAX = 2.0
 """A node that stops does not wait longer for a ZooKeeper that does not answer."""
 
@@ -93,7 +100,7 @@ class Election:
             if task is not None:
                 task.cancel()
                 await asyncio.wait([task])
-        held, self._claim = self._claim, None
+        held = self._claim
         self._lose()
         if held is not None:
             await self._resign(held)
@@ -149,13 +156,20 @@ class Election:
             self._changed.clear()
             try:
                 await self._look()
-            except ZooKeeperError as error:
+            except (ConnectionLost, SessionGone) as error:
                 logger.info("the election is looked at again: %s", type(error).__name__)
                 await self._zk.connected()
+                continue
+            except ZooKeeperError as error:
+                logger.warning("ZooKeeper does not let this node take part: %r", error)
+                await asyncio.sleep(REFUSED_S)
                 continue
             except ApiError as error:
                 # The journal cannot be read.  The others may be luckier.
                 logger.critical("this node cannot be the controller: %s", error)
+                await self._give_up()
+            except Exception:
+                logger.exception("this node cannot be the controller")
                 await self._give_up()
             await self._changed.wait()
 
@@ -217,7 +231,8 @@ class Election:
 
     async def _give_up(self) -> None:
         self._is_candidate = False
-        held, self._claim = self._claim, None
+        held = self._claim
+        self._lose()
         if held is not None:
             await self._resign(held)
 

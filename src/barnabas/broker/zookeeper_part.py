@@ -18,10 +18,12 @@ from barnabas.controller import zookeeper_layout as layout
 from barnabas.controller.bootstrap import initial_records, new_cluster_id
 from barnabas.controller.embedded_journal import DIRECTORY
 from barnabas.controller.zookeeper import (
+    ConnectionLost,
     Create,
     Delete,
     NodeExists,
     NoNode,
+    SessionGone,
     SessionState,
     Step,
     ZooKeeperError,
@@ -145,10 +147,11 @@ class ZooKeeperPart:
                     await self._zk.write(*self._entry(path, replace=found is not None))
             except (NodeExists, NoNode):
                 continue  # a former process's entry came or went: look again
-            except ZooKeeperError as error:
-                logger.debug("%s is not written yet: %r", path, error)
+            except (ConnectionLost, SessionGone):
                 await self._zk.connected()
                 continue
+            except ZooKeeperError as error:
+                logger.warning("%s cannot be written: %r", path, error)
             await self._has_session.wait()
 
     def _entry(self, path: str, *, replace: bool) -> list[Step]:

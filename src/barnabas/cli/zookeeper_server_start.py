@@ -17,8 +17,9 @@ from barnabas.cli.options import Option, Parsed, UsageError
 
 LOG_NAME = "zookeeper.out"
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-READY = "PrepRequestProcessor"
-"""ZooKeeper logs this when it begins to serve; a member of an ensemble, when it has a leader."""
+READY = "binding to port"
+"""ZooKeeper logs this when clients may come.  A member of an ensemble serves them when most of the
+others are there too, which may be long after it was started."""
 DISTRIBUTION = Path("/usr/share/java")
 HEAP = "-Xmx512M -Xms512M"
 LOGGING = (

@@ -15,7 +15,7 @@ from barnabas.broker.election import Election
 from barnabas.broker.membership import CannotJoin
 from barnabas.broker.zookeeper_part import agree_on_cluster_id
 from barnabas.controller import zookeeper_layout as layout
-from barnabas.controller.zookeeper import Create, Put
+from barnabas.controller.zookeeper import Create, NotPermitted, Put
 from barnabas.controller.zookeeper_journal import ZooKeeperJournal
 from barnabas.controller.zookeeper_layout import ControllerNode, Endpoint
 from barnabas.protocol.messages import metadata_records as mr
@@ -271,6 +271,46 @@ def test_a_node_that_cannot_read_the_journal_leaves_it_to_others() -> None:
         await asyncio.sleep(0.01)
         assert one.said == []
         assert server.nodes[layout.CONTROLLER_EPOCH].data == b"1"
+        await one.election.stop()
+
+    run(scenario())
+
+
+def test_a_controller_that_cannot_be_activated_leaves_it_to_others() -> None:
+    async def scenario() -> None:
+        server = MemoryServer()
+        one = Candidate(server, 1)
+
+        def broken(journal: ZooKeeperJournal, dead: int | None) -> None:
+            raise RuntimeError("a fault of ours")
+
+        one.election._on_elected = broken
+        two = Candidate(server, 2, port=9002)
+        await two.has_said(("elected", None))
+        assert one.said == ["deposed"]
+        await until(lambda: one.election.address() == ("127.0.0.1", 9002))
+        await one.election.stop()
+        await two.election.stop()
+
+    run(scenario())
+
+
+def test_where_zookeeper_refuses_the_node_tries_again_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("barnabas.broker.election.REFUSED_S", 0.01)
+
+    async def scenario() -> None:
+        one = Candidate(MemoryServer(), 1)
+        refusals = [NotPermitted("/controller_epoch")] * 3
+
+        def refuse(steps: object) -> None:
+            if refusals:
+                raise refusals.pop()
+
+        one.zk.on_write = refuse
+        await one.has_said(("elected", None))
+        assert refusals == []
         await one.election.stop()
 
     run(scenario())
