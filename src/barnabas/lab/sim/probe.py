@@ -37,6 +37,7 @@ class Probe:
         self._brokers = brokers
         self._image = image
         self._leaders: dict[tuple[Key, int], int] = {}
+        self._logs: dict[tuple[Process, Key], Log] = {}
         self._high: dict[tuple[Process, Key], int] = {}
         self._checked: dict[tuple[Process, Key], int] = {}
         self._truth: dict[Key, dict[int, tuple[int, int, int]]] = {}
@@ -78,6 +79,10 @@ class Probe:
 
     def _see_log(self, host: SimHost, process: Process, key: Key, log: Log) -> None:
         high = log.high_watermark
+        if self._logs.get((process, key)) is not log:  # a replica that went may come back, empty
+            self._logs[process, key] = log
+            self._high.pop((process, key), None)
+            self._checked.pop((process, key), None)
         before = self._high.get((process, key), 0)
         if high < before:
             self._say(
