@@ -3,8 +3,8 @@
 Brokers of one rack take turns, and so do the racks, from a random start; the next partition starts
 one rack further and each rack one broker further.  So leaders and followers spread evenly, a
 partition's replicas are on different racks as far as there are racks, and two partitions with the
-same leader rarely have the same followers.  A leader is never a broker that is fenced; a follower
-may be, when there are not enough others.
+same leader rarely have the same followers.  A leader is never a broker that is fenced or about to
+leave; a follower may be, when there are not enough others.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ class _Turns:
 
 
 class _Rack:
-    __slots__ = ("fenced", "unfenced")
+    __slots__ = ("active", "away")
 
     def __init__(self, brokers: list[BrokerImage], random: Random) -> None:
-        ids = sorted(broker.id for broker in brokers if not broker.fenced)
-        self.unfenced = _Turns(ids, random.randrange(len(ids)) if ids else 0)
-        ids = sorted(broker.id for broker in brokers if broker.fenced)
-        self.fenced = _Turns(ids, random.randrange(len(ids)) if ids else 0)
+        ids = sorted(broker.id for broker in brokers if broker.is_active)
+        self.active = _Turns(ids, random.randrange(len(ids)) if ids else 0)
+        ids = sorted(broker.id for broker in brokers if not broker.is_active)
+        self.away = _Turns(ids, random.randrange(len(ids)) if ids else 0)
 
     def new_round(self) -> None:
-        self.unfenced.new_round()
-        self.fenced.new_round()
+        self.active.new_round()
+        self.away.new_round()
 
     def next(self) -> int | None:
-        found = self.unfenced.next()
-        return self.fenced.next() if found is None else found
+        found = self.active.next()
+        return self.away.next() if found is None else found
 
 
 class Placer:
@@ -70,13 +70,15 @@ class Placer:
 
     def __init__(self, brokers: Iterable[BrokerImage], random: Random) -> None:
         by_rack: dict[str, list[BrokerImage]] = {}
+        self._someone_leaves = False
         for broker in brokers:
+            self._someone_leaves |= not broker.fenced and not broker.is_active
             by_rack.setdefault(broker.rack or "", []).append(broker)
         self._racks = [_Rack(by_rack[name], random) for name in sorted(by_rack)]
         self._random = random
         self._first = random.randrange(len(self._racks)) if self._racks else 0
-        self._unfenced = sum(len(rack.unfenced) for rack in self._racks)
-        self._total = sum(len(rack.fenced) for rack in self._racks) + self._unfenced
+        self._active = sum(len(rack.active) for rack in self._racks)
+        self._total = sum(len(rack.away) for rack in self._racks) + self._active
         self._placed = 0
 
     def place(self, replication_factor: int) -> list[int]:
@@ -87,9 +89,10 @@ class Placer:
                 f"The target replication factor of {replication_factor} cannot be reached because "
                 f"only {self._total} broker(s) are registered."
             )
-        if self._unfenced == 0:
-            raise InvalidReplicationFactor("All brokers are currently fenced.")
-        if self._placed and self._placed % self._unfenced == 0:
+        if self._active == 0:
+            leaving = " or in controlled shutdown" if self._someone_leaves else ""
+            raise InvalidReplicationFactor(f"All brokers are currently fenced{leaving}.")
+        if self._placed and self._placed % self._active == 0:
             self._shuffle()
         racks = self._racks[self._first :] + self._racks[: self._first]
         for rack in racks:
@@ -106,17 +109,17 @@ class Placer:
         return replicas
 
     def _leader(self, racks: list[_Rack]) -> int:
-        """The first unfenced broker, whose rack comes to the front and so last for followers."""
+        """The first active broker, whose rack comes to the front and so last for followers."""
         for index, rack in enumerate(racks):
-            found = rack.unfenced.next()
+            found = rack.active.next()
             if found is not None:
                 racks[:] = racks[index:] + racks[:index]
                 return found
-        raise AssertionError("there is an unfenced broker")
+        raise AssertionError("there is an active broker")
 
     def _shuffle(self) -> None:
         """As many partitions as brokers were placed: go on in another order."""
         self._random.shuffle(self._racks)
         for rack in self._racks:
-            rack.unfenced.shuffle(self._random)
-            rack.fenced.shuffle(self._random)
+            rack.active.shuffle(self._random)
+            rack.away.shuffle(self._random)

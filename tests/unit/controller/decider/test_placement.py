@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -90,3 +91,11 @@ def test_too_few_brokers_are_refused() -> None:
         Placer([], Random(1)).place(1)
     with pytest.raises(InvalidReplicationFactor, match="All brokers are currently fenced"):
         Placer([broker(0, fenced=True)], Random(1)).place(1)
+
+
+def test_a_broker_that_is_about_to_leave_follows_only_when_it_is_needed() -> None:
+    leaving = replace(broker(3), in_controlled_shutdown=True)
+    placer = Placer([broker(1), broker(2), leaving], Random(1))
+
+    assert all(3 not in placer.place(2) for _ in range(20))
+    assert all(placer.place(3)[2] == 3 for _ in range(20))
