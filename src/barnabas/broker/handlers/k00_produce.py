@@ -5,7 +5,7 @@ acks=1 is answered when the bytes are in the leader's page cache, acks=-1 when e
 has them.  Nothing is decoded: a batch is checked by its header and CRC and appended as it came.
 
 v3: transactional id, message format v2.  v7: zstd.  v8: per-record errors (KIP-467).  v9: flexible.
-v12: the leader adds the partition to the transaction (KIP-890).
+v10: who leads instead (KIP-951).  v12: the leader adds the partition to the transaction (KIP-890).
 v0-2 are advertised, because some clients read "compression is supported" from it, and refused.
 """
 
@@ -22,10 +22,12 @@ from barnabas.base.errors import (
 )
 from barnabas.broker.dispatch import Later, RequestContext, attempts, handles
 from barnabas.broker.handlers.judging import Judged, judge_elsewhere, laborious_batches
+from barnabas.broker.handlers.leader_hints import MOVED, tell_leaders
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
+    NodeEndpoint,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.requests")
 
 MIN_VERSION = 3
+LEADERS_SINCE = 10
 ZSTD_SINCE = 7
 _START_IS_NOT_TOLD = frozenset(
     {
@@ -148,7 +151,7 @@ def _produce(
         return None
     later = Later()
     broker.replicas.after_write(
-        lambda: _written(broker, later, response, outcomes, request=request)
+        lambda: _written(broker, ctx, later, response, outcomes, request=request)
     )
     return later
 
@@ -223,6 +226,7 @@ def _fail(answer: PartitionProduceResponse, error: Exception) -> None:
 
 def _written(
     broker: Broker,
+    ctx: RequestContext,
     later: Later,
     response: ProduceResponse,
     outcomes: list[_Outcome],
@@ -236,9 +240,11 @@ def _written(
             outcome.partition = None
             outcome.answer.log_start_offset = -1
             _fail(outcome.answer, partition.write_failure)
-    waiting = [o for o in outcomes if o.partition is not None and not _replicated(o)]
-    if request.acks != -1 or not waiting:
-        later.resolve(response)
+    waiting: list[_Outcome] = []
+    if request.acks == -1:
+        waiting = [o for o in outcomes if o.partition is not None and not _replicated(o)]
+    if not waiting:
+        later.resolve(_with_leaders(broker, ctx, response))
         return
 
     def attempt(expired: bool) -> bool:
@@ -247,7 +253,7 @@ def _written(
             return False
         for outcome in still:
             _refuse(outcome, ErrorCode.REQUEST_TIMED_OUT)
-        later.resolve(response)
+        later.resolve(_with_leaders(broker, ctx, response))
         return True
 
     deadline = broker.clock.monotonic() + request.timeout_ms / 1000
@@ -256,6 +262,19 @@ def _written(
     )
     broker.replicas.produces.park(parked)
     later.on_abandon = lambda: broker.replicas.produces.forget(parked)
+
+
+def _with_leaders(broker: Broker, ctx: RequestContext, response: ProduceResponse) -> Message:
+    if ctx.api_version >= LEADERS_SINCE:
+        moved = [
+            (answer, broker.image.partition(topic.name, answer.index))
+            for topic in response.responses
+            for answer in topic.partition_responses
+            if answer.error_code in MOVED
+        ]
+        if moved:
+            response.node_endpoints = tell_leaders(broker, ctx.listener.name, moved, NodeEndpoint)
+    return response
 
 
 def _replicated(outcome: _Outcome) -> bool:

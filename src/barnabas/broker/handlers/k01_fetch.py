@@ -7,7 +7,7 @@ that it knows; the fetches of followers are in `follower_fetch.py`.
 
 v4: isolation level.  v7: sessions (KIP-227).  v9: leader epochs (KIP-320).  v11: rack, and reading
 from followers (KIP-392).  v12: flexible, diverging epochs (KIP-595).  v13: topic ids.  v15: replica
-state (KIP-903).
+state (KIP-903).  v16: who leads instead (KIP-951).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError, OffsetOutOfRange, code_for
 from barnabas.broker.dispatch import Later, RequestContext, attempts, handles
+from barnabas.broker.handlers.leader_hints import MOVED, tell_leaders
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.fetch import (
     AbortedTransaction,
@@ -25,6 +26,7 @@ from barnabas.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    NodeEndpoint,
     PartitionData,
 )
 from barnabas.replication import leading
@@ -32,6 +34,7 @@ from barnabas.replication.purgatory import Parked
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.controller.image import PartitionImage
     from barnabas.replication.fetch_context import FetchContext, SessionPartition
     from barnabas.replication.partition import Partition
     from barnabas.replication.purgatory import Watched
@@ -43,6 +46,7 @@ READ_COMMITTED = 1
 FOLLOWERS_SINCE = 11
 TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
+LEADERS_SINCE = 16
 
 
 @handles(ApiKey.FETCH, versions=(4, 17))
@@ -73,7 +77,8 @@ def fetch(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchRe
             broker, context, request, version, node_id=replica_id, epoch=epoch
         )
     else:
-        reading = Reading(broker, context, request, version)
+        listener = ctx.listener.name if version >= LEADERS_SINCE else None
+        reading = Reading(broker, context, request, version, listener=listener)
     if reading.read() or request.max_wait_ms <= 0:
         return reading.response()
     later = Later()
@@ -97,6 +102,7 @@ class Reading:
         "_any_replica",
         "_by_id",
         "_committed",
+        "_listener",
         "_max_bytes",
         "_min_bytes",
         "_rack",
@@ -106,9 +112,17 @@ class Reading:
     )
 
     def __init__(
-        self, broker: Broker, context: FetchContext, request: FetchRequest, version: int
+        self,
+        broker: Broker,
+        context: FetchContext,
+        request: FetchRequest,
+        version: int,
+        *,
+        listener: str | None = None,
     ) -> None:
+        """`listener`: where a client came in that can be told of other leaders."""
         self.broker = broker
+        self._listener = listener
         self.context = context
         self._by_id = version >= TOPIC_IDS_SINCE
         self._any_replica = version >= FOLLOWERS_SINCE
@@ -220,7 +234,21 @@ class Reading:
                     entry.topic = topic
                 response.responses.append(entry)
             entry.partitions.append(data)
+        if self._listener is not None:
+            moved = [
+                (data, self._image_of(wanted)) for wanted, data in news if data.error_code in MOVED
+            ]
+            if moved:
+                response.node_endpoints = tell_leaders(
+                    self.broker, self._listener, moved, NodeEndpoint
+                )
         return response
+
+    def _image_of(self, wanted: SessionPartition) -> PartitionImage | None:
+        image = self.broker.image
+        assert isinstance(wanted.topic, bytes), "by id in all versions that are told leaders"
+        topic = image.topics_by_id.get(wanted.topic)
+        return image.partition(topic.name, wanted.partition) if topic is not None else None
 
 
 def diverges(log: Log, wanted: SessionPartition, data: PartitionData) -> bool:
