@@ -303,6 +303,11 @@ class LeaderFetcher:
         logger.warning(
             "%s-%d from broker %d: %s", partition.topic, partition.index, self._leader_id, error
         )
+        if partition.dirty:
+            self._broker.replicas.write_dirty()
+        log = partition.log
+        if log is not None and log.written_end_offset != fetched.offset:
+            self._moved(fetched, partition)  # some of it could be done
         self._fetcher.failed(fetched, self._loop.time())
 
     # -- where the leader does not know our position

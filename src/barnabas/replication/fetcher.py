@@ -164,6 +164,7 @@ class Fetcher:
     def moved(self, partition: Fetched, *, offset: int, last_epoch: int, start_offset: int) -> None:
         """An action was carried out: fetch from here."""
         partition.is_waiting = False
+        partition.failures = 0
         if not self.is_current(partition):
             return
         if (
@@ -290,7 +291,6 @@ class Fetcher:
     def _take_one(self, partition: Fetched, data: PartitionData, now: float) -> Action | None:
         match data.error_code:
             case ErrorCode.NONE:
-                partition.failures = 0
                 if data.diverging_epoch.epoch >= 0:
                     diverging = data.diverging_epoch
                     return Truncate(partition, diverging.epoch, diverging.end_offset)

@@ -36,6 +36,9 @@ def append(
     try:
         log.append_as_follower(records, now_ms=now_ms)
     except StorageFailed as failure:
+        # Batches before the one that failed may be queued, or have failed without anybody being
+        # told: the log takes nothing more before the next write has said so.
+        replicas.mark_dirty(partition)
         replicas.append_failed(partition, failure)
         raise
     replicas.mark_dirty(partition)
