@@ -36,7 +36,7 @@ run: $(VENV)/.installed ## Start a broker on localhost:9092, data under ./data
 test: $(VENV)/.installed-dev ## Lint, type checks, and every test that needs only PyPI and Debian packages
 	@./scripts/need kcat zookeeper
 	@$(MAKE) --no-print-directory lint
-	@$(PYTEST) -n $(JOBS) --dist worksteal -q tests/unit tests/property tests/integration
+	@$(PYTEST) -n $(JOBS) --dist worksteal -q tests/unit tests/property tests/sim tests/integration
 
 lint: $(VENV)/.installed-dev ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check src tests bench
