@@ -105,7 +105,7 @@ class Elections:
             goal = with_eligible(
                 goal, old, min_isr=self.rules.min_isr(topic, goal.replicas), lost=wish.lost
             )
-        else:
+        elif goal.elr or goal.last_known_elr:
             goal = replace(goal, elr=(), last_known_elr=())
         ballot = wish.ballot
         if ballot is None:
@@ -119,14 +119,17 @@ class Elections:
         return difference(topic.id, index, old, goal)
 
     def _wanted(self, old: PartitionImage, wish: Wish) -> PartitionImage:
-        replicas = old.replicas if wish.replicas is None else wish.replicas
-        known = dict(zip(old.replicas, old.directories, strict=True))
-        known.update(wish.directories or {})
+        replicas, directories = old.replicas, old.directories
+        if wish.replicas is not None or wish.directories is not None:
+            replicas = old.replicas if wish.replicas is None else wish.replicas
+            known = dict(zip(old.replicas, old.directories, strict=True))
+            known.update(wish.directories or {})
+            directories = tuple(known.get(r) or self._new_directory(r) for r in replicas)
         return replace(
             old,
             isr=old.isr if wish.isr is None else wish.isr,
             replicas=replicas,
-            directories=tuple(known.get(r) or self._new_directory(r) for r in replicas),
+            directories=directories,
             adding=old.adding if wish.adding is None else wish.adding,
             removing=old.removing if wish.removing is None else wish.removing,
             recovering=old.recovering if wish.recovering is None else wish.recovering,
@@ -205,13 +208,13 @@ def choose_leader(
 
 def with_leader(goal: PartitionImage, elected: Elected) -> PartitionImage:
     """A leader from outside the ISR becomes the whole ISR."""
-    goal = replace(goal, leader=elected.leader)
+    leader = elected.leader
     if elected.unclean:
-        return replace(goal, isr=(elected.leader,), elr=(), recovering=True)
-    if elected.leader != NO_LEADER and elected.leader not in goal.isr:
-        elr = tuple(r for r in goal.elr if r != elected.leader)
-        return replace(goal, isr=(elected.leader,), elr=elr)
-    return goal
+        return replace(goal, leader=leader, isr=(leader,), elr=(), recovering=True)
+    if leader != NO_LEADER and leader not in goal.isr:
+        elr = tuple(r for r in goal.elr if r != leader)
+        return replace(goal, leader=leader, isr=(leader,), elr=elr)
+    return goal if leader == goal.leader else replace(goal, leader=leader)
 
 
 def with_last_leader(goal: PartitionImage, old: PartitionImage) -> PartitionImage:
@@ -232,6 +235,8 @@ def difference(
     Naming a leader, even the same, starts a new leader epoch.  That is also done when a replica is
     taken away: what it still fetches or answers in the old epoch is refused.
     """
+    if goal == old:
+        return None
     record = PartitionChangeRecord(partition_id=index, topic_id=topic_id)
     for name, before, after in (
         ("isr", old.isr, goal.isr),
@@ -249,8 +254,7 @@ def difference(
         record.leader = goal.leader
     if old.recovering != goal.recovering:
         record.leader_recovery_state = int(goal.recovering)
-    unchanged = PartitionChangeRecord(partition_id=index, topic_id=topic_id)
-    return None if record == unchanged else record
+    return record
 
 
 # Brokers that come and go
