@@ -12,11 +12,12 @@ import pytest
 from cluster_processes import ClusterProcesses, cluster
 from cluster_records import PATIENCE_S, Sender, read_values
 from cluster_view import ClusterView
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, Producer
 from eventually import eventually
 from quick_clients import connected, send, try_to_send
 from wire_client import FETCH_VERSION, fetch_request, fetched
 
+PADDING = b"." * 100
 QUICK_LAG = "replica.lag.time.max.ms=1500"
 
 
@@ -226,3 +227,69 @@ def test_a_consumer_is_sent_to_the_replica_in_its_rack_and_can_read_there(
         finally:
             for broker in made.brokers.values():
                 broker.stop()
+
+
+def test_transactions_keep_their_outcome_when_the_leader_is_killed(
+    three: ClusterProcesses, view: ClusterView
+) -> None:
+    view.create("t", min_insync_replicas="2")
+    producer = Producer(
+        {"bootstrap.servers": three.bootstrap, "transactional.id": "x", "log_level": 0}
+    )
+    producer.init_transactions(PATIENCE_S)
+    for number in range(6):
+        producer.begin_transaction()
+        for value in wanted(10, 10 * number):
+            producer.produce("t", value, partition=0)
+        producer.flush(PATIENCE_S)
+        if number % 2:
+            producer.abort_transaction(PATIENCE_S)
+        else:
+            producer.commit_transaction(PATIENCE_S)
+    committed = [*wanted(10), *wanted(10, 20), *wanted(10, 40)]
+    leader = view.leaders("t")[0]
+
+    three.brokers[leader].kill()
+
+    one = three.brokers[others(leader)[0]].bootstrap
+    eventually(lambda: ClusterView(one).leaders("t").get(0) in others(leader))
+    assert read_values(one, isolation_level="read_committed") == committed
+    assert read_values(one, isolation_level="read_uncommitted") == wanted(60)
+    send(one, "t", pairs(10, 60), acks="all", enable_idempotence=True)
+    three.brokers[leader].start(same_port=True)
+    view.await_isr("t", 0, 1, 2)
+    await_equal_logs(three, 0, 1, 2)
+
+
+def test_a_compacted_topic_has_the_same_records_on_every_replica_whoever_compacted_it(
+    tmp_path: Path,
+) -> None:
+    with cluster(tmp_path, "log.cleaner.backoff.ms=100") as made:
+        view = ClusterView(made.bootstrap)
+        view.await_brokers(0, 1, 2)
+        view.create(
+            "t",
+            cleanup_policy="compact",
+            internal_segment_bytes="4096",
+            min_cleanable_dirty_ratio="0.01",
+        )
+        for turn in range(6):
+            keyed = [(b"%d" % key, b"%d" % (turn * 100 + key) + PADDING) for key in range(100)]
+            send(made.bootstrap, "t", keyed, acks="all", batch_size=2000)
+        newest = sorted(b"%d" % (500 + key) + PADDING for key in range(100))
+        leader = view.leaders("t")[0]
+        follower = made.brokers[others(leader)[0]]
+        eventually(
+            lambda: len(read_values(made.bootstrap)) < 400, timeout_s=PATIENCE_S, what="compacted"
+        )
+        follower.stop()
+        shutil.rmtree(follower.data_dir)  # it copies what compaction has left
+
+        follower.start(same_port=True)
+
+        view.await_isr("t", 0, 1, 2)
+        made.brokers[leader].kill()
+        eventually(lambda: ClusterView(follower.bootstrap).leaders("t").get(0) in others(leader))
+        found = read_values(follower.bootstrap)
+        assert sorted(found[-100:]) == newest  # type: ignore[type-var]
+        assert len(found) < 600
