@@ -77,6 +77,8 @@ class MetadataFeed:
         """What follows `offset`, for a reader whose last record has `epoch`."""
         found = self.log.read(offset, epoch, max_bytes=max_bytes)
         self._note(reader_id, offset)
+        if isinstance(found, Batches):
+            self._controller.saw(reader_id, offset - 1)
         return self._snapshot_id() if isinstance(found, TooOld) else found
 
     def _note(self, reader_id: int, offset: int) -> None:

@@ -166,6 +166,10 @@ class Controller:
             )
         )
 
+    def saw(self, broker_id: int, offset: int) -> None:
+        """That broker has applied the metadata up to `offset`: who leaves may wait for it."""
+        self._env.sessions.saw(broker_id, offset)
+
     def close(self) -> None:
         """Let go of the journal.  What is not carried out yet may be, by another controller."""
         self._journal.close()

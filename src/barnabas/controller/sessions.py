@@ -34,7 +34,13 @@ class BrokerSessions:
         """That broker was heard of; it has applied the metadata up to that offset."""
         session = self._sessions.setdefault(broker_id, _Session(now_ms))
         session.heard_ms = now_ms
-        session.metadata_offset = max(session.metadata_offset, metadata_offset)
+        self.saw(broker_id, metadata_offset)
+
+    def saw(self, broker_id: int, metadata_offset: int) -> None:
+        """That broker has applied the metadata up to that offset; it lives no longer for it."""
+        session = self._sessions.get(broker_id)
+        if session is not None:
+            session.metadata_offset = max(session.metadata_offset, metadata_offset)
 
     def forget(self, broker_id: int) -> None:
         """That broker has no session any more."""

@@ -49,6 +49,10 @@ def test_what_a_broker_has_applied_never_goes_back() -> None:
     sessions.touch(1, 1, metadata_offset=7)
     sessions.touch(1, 2, metadata_offset=5)
     assert sessions.metadata_offset(1) == 7
+    sessions.saw(1, 8)
+    sessions.saw(2, 8)
+    assert sessions.metadata_offset(1) == 8
+    assert not sessions.is_live(1, 102), "what it fetches is not what it says"
     assert sessions.metadata_offset(2) > 10**18, "a broker beside the controller sees everything"
 
 
