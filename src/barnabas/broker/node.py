@@ -317,11 +317,12 @@ class Node:
         """A clean shutdown: the next start trusts what it finds and recovers nothing."""
         if self._joining is None:
             self._server.stop_accepting()
-        if self._ticker is not None:
-            self._ticker.cancel()
         is_orderly = self.config.bool("controlled.shutdown.enable")
         if self.broker_part is not None and is_orderly and not self.failed.is_set():
             await self._leave()
+        # Not before: a controller that is about to leave must still notice who is gone.
+        if self._ticker is not None:
+            self._ticker.cancel()
         if self._zookeeper is not None:
             await self._zookeeper.close()  # now, so that the next controller is elected meanwhile
         self._server.stop_accepting()
