@@ -35,6 +35,10 @@ class Broker(ABC):
     def start(self) -> None:
         """Start the process and return when it answers Metadata with itself as a broker."""
 
+    def addresses(self) -> list[str]:
+        """Of every node that runs."""
+        return [self.bootstrap]
+
     def answers(self) -> bool:
         try:
             return bool(cluster_view(self.bootstrap).brokers)

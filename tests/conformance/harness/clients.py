@@ -15,6 +15,7 @@ from harness.jvm import Jvm
 from harness.lines import LineProcess
 from harness.maven import digest, lock, need
 from harness.paths import CONFORMANCE
+from harness.wire import topics_view
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -72,19 +73,20 @@ class Client:
         self._broker = broker
 
     def settle(self) -> None:
-        """Wait until the broker shows all that its controller has decided so far.
+        """Wait until every broker shows all that its controller has decided so far.
 
-        Apache Kafka's broker learns of a change a moment after the controller confirmed it, in
-        order: when it shows a topic made now, it shows everything that was changed before.
+        A broker learns of a change a moment after the controller confirmed it, in order: when it
+        shows a topic made now, it shows everything that was changed before.
         """
         if self._broker.changes_show_at_once:
             return
         marker = f"settle-{os.urandom(6).hex()}"
         self.ask("create_topic", topic=marker, partitions=1)
-        while marker not in self.list_topics():
+        addresses = self._broker.addresses()
+        while not all(marker in topics_view(one) for one in addresses):
             pass  # each look is a round trip; the test's own time limit bounds it
         self.ask("delete_topic", topic=marker)
-        while marker in self.list_topics():
+        while any(marker in topics_view(one) for one in addresses):
             pass
 
     def ask(self, op: str, **arguments: Any) -> Any:

@@ -59,6 +59,10 @@ class Child:
         """Exit status, None while it runs."""
         return self._process.poll()
 
+    def age(self) -> float:
+        """Seconds since the process was started."""
+        return time.monotonic() - self.started_at
+
     def log_text(self) -> str:
         return self.log_path.read_text(errors="replace")
 
@@ -69,10 +73,10 @@ class Child:
                 raise StartFailedError(
                     f"ended with {self.status} before {what}:\n{self.log_text()[-3000:]}"
                 )
-            if time.monotonic() - self.started_at > seconds:
+            if self.age() > seconds:
                 raise StartFailedError(f"no {what} in {seconds} s:\n{self.log_text()[-3000:]}")
             time.sleep(POLL_SECONDS)
-        return time.monotonic() - self.started_at
+        return self.age()
 
     def stop(self, *, seconds: float = 30.0) -> int:
         """End it in the polite way; kill it when that takes too long."""

@@ -26,7 +26,11 @@ DUMP_LOG = "org.apache.kafka.tools.DumpLogSegments"
 CONSOLE_PRODUCER = "org.apache.kafka.tools.ConsoleProducer"
 CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 
-CHANGES = {"--create", "--alter", "--delete"}
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+FEATURES = "org.apache.kafka.tools.FeatureCommand"
+ELECT = "org.apache.kafka.tools.LeaderElectionCommand"
+
+CHANGES = {"--create", "--alter", "--delete", "--execute", "--cancel", "--election-type", "upgrade"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 METADATA_V1_NO_TOPICS = struct.pack(">hhihi", 3, 1, 1, -1, 0)  # key, version, id, client id, topics
 
+METADATA_V1_ALL_TOPICS = struct.pack(">hhihi", 3, 1, 1, -1, -1)
+
 
 class NotAnsweredError(Exception):
     """Nothing listens there, or what listens does not answer (yet)."""
@@ -46,16 +48,64 @@ def receive(connection: socket.socket, count: int) -> bytes:
     return bytes(data)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replicas:
+    """What a Metadata answer says of one partition."""
+
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
 def cluster_view(address: str, *, timeout: float = 5.0) -> ClusterView:
     """Ask for Metadata without topics."""
-    answer = exchange(address, METADATA_V1_NO_TOPICS, timeout=timeout)
-    (count,) = struct.unpack_from(">i", answer, 4)
-    position, brokers = 8, []
-    for _ in range(count):
-        node, length = struct.unpack_from(">ih", answer, position)
-        position += 6
-        host = answer[position : position + length].decode()
-        (port, rack) = struct.unpack_from(">ih", answer, position + length)
-        position += length + 6 + max(rack, 0)
-        brokers.append((node, host, port))
-    return ClusterView(brokers=tuple(brokers))
+    reader = _Reader(exchange(address, METADATA_V1_NO_TOPICS, timeout=timeout))
+    return ClusterView(brokers=tuple(reader.brokers()))
+
+
+def topics_view(address: str, *, timeout: float = 5.0) -> dict[str, dict[int, Replicas]]:
+    """Ask for Metadata with all topics: their partitions by index."""
+    reader = _Reader(exchange(address, METADATA_V1_ALL_TOPICS, timeout=timeout))
+    reader.brokers()
+    reader.number("i")  # the controller
+    topics = {}
+    for _ in range(reader.number("i")):
+        reader.number("h")
+        name = reader.text()
+        reader.number("b")
+        topics[name] = dict(reader.partition() for _ in range(reader.number("i")))
+    return topics
+
+
+class _Reader:
+    """Takes one Metadata answer (version 1) apart, from the correlation id on."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
+        self._position = 4
+
+    def number(self, kind: str) -> int:
+        (value,) = struct.unpack_from(f">{kind}", self._answer, self._position)
+        self._position += struct.calcsize(f">{kind}")
+        found: int = value
+        return found
+
+    def text(self) -> str:
+        length = max(self.number("h"), 0)
+        self._position += length
+        return self._answer[self._position - length : self._position].decode()
+
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(self.number("i") for _ in range(self.number("i")))
+
+    def brokers(self) -> list[tuple[int, str, int]]:
+        found = []
+        for _ in range(self.number("i")):
+            found.append((self.number("i"), self.text(), self.number("i")))
+            self.text()  # the rack
+        return found
+
+    def partition(self) -> tuple[int, Replicas]:
+        self.number("h")
+        index, leader = self.number("i"), self.number("i")
+        return index, Replicas(leader=leader, replicas=self.numbers(), isr=self.numbers())
