@@ -10,10 +10,8 @@ import sys
 import threading
 from pathlib import Path
 
-READY = "PrepRequestProcessor"
-"""A server that is alone logs this when it begins to serve."""
-READY_MEMBER = "binding to port"
-"""A member of an ensemble does not serve before most of the others are there."""
+from eventually import eventually
+
 TICK_MS = 200
 """Sessions may then be as short as two ticks."""
 
@@ -31,7 +29,6 @@ class ZooKeeperServer:
     def __init__(self, directory: Path, *, member: int = 0, ensemble: str = "") -> None:
         """`member`, `ensemble`: which of several servers it is, and the lines that name them."""
         self.directory = directory
-        self.ready = READY_MEMBER if member else READY
         self._member = member
         self._ensemble = ensemble
         self.port = 0
@@ -80,23 +77,33 @@ class ZooKeeperServer:
                 "KAFKA_HEAP_OPTS": "-Xmx256M -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
             },
         )
-        settled = threading.Event()
-        self._reader = threading.Thread(target=self._read, args=(self.process, settled))
+        self._reader = threading.Thread(target=self._read, args=(self.process,))
         self._reader.start()
-        settled.wait(60)
-        if self.ready not in self.log:
-            self.kill()
+        eventually(lambda: self._answers() or self._has_ended(), timeout_s=60)
+        if self._has_ended():
+            self._reader.join()
             return False
         return True
 
-    def _read(self, process: subprocess.Popen[bytes], settled: threading.Event) -> None:
+    def _has_ended(self) -> bool:
+        return self.process is None or self.process.poll() is not None
+
+    def _answers(self) -> bool:
+        """Whether it serves.  Of an ensemble's member, whether it is there: the others may not."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as sock:
+                sock.sendall(b"srvr")
+                answer = b"".join(iter(lambda: sock.recv(4096), b""))
+        except OSError:
+            return False
+        return b"Mode:" in answer or bool(self._member and answer)
+
+    def _read(self, process: subprocess.Popen[bytes]) -> None:
+        """So that its pipe never fills."""
         assert process.stdout is not None
         with process.stdout as stdout:
             for line in stdout:
                 self.output.append(line.decode(errors="replace"))
-                if self.ready in self.output[-1]:
-                    settled.set()
-        settled.set()
 
     def stop(self) -> None:
         self._end(signal.SIGTERM)
