@@ -32,13 +32,17 @@ class _Held(NamedTuple):
     answer: Answer
 
 
+NOTHING: deque[_Held] = deque(maxlen=0)
+"""Stays empty."""
+
+
 class HeldAnswers:
     """Those of one partition.  Loop thread only."""
 
     __slots__ = ("_held", "armed_at")
 
     def __init__(self) -> None:
-        self._held: deque[_Held] = deque()
+        self._held: deque[_Held] = NOTHING
         self.armed_at = NEVER
         """When the owner will call `expire`; never later than the earliest deadline."""
 
@@ -47,6 +51,8 @@ class HeldAnswers:
 
     def add(self, last_offset: int, deadline: float, answer: Answer) -> None:
         """Hold an answer back until the high watermark is above `last_offset`."""
+        if self._held is NOTHING:  # most partitions never hold anything
+            self._held = deque()
         self._held.append(_Held(last_offset, deadline, answer))
 
     def release(self, high_watermark: int, code: ErrorCode) -> None:
