@@ -61,6 +61,7 @@ bench: $(VENV)/.installed-dev ## Side by side with Apache Kafka; writes docs/ben
 soak: $(VENV)/.installed-dev ## The long runs: 50 crash rounds, a million malformed frames
 	@$(BIN)/python tests/soak/crash.py --rounds 50
 	@$(BIN)/python tests/soak/fuzz.py --frames 1000000
+	@$(BIN)/python tests/soak/cluster.py --minutes $(or $(MINUTES),10)
 
 sim-long: $(VENV)/.installed-dev ## N (10000) seeds of the simulator, from FIRST on; says how to see a failing one again
 	@$(BIN)/python -m barnabas.lab.sim --first $(or $(FIRST),1) --count $(or $(N),10000) --jobs $(JOBS)
