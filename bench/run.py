@@ -19,7 +19,7 @@ BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 sys.path.insert(0, str(ROOT / "tests" / "conformance"))
 
-PARTS = ("process", "produce", "consume", "latency", "replay", "partitions", "groups")
+PARTS = ("process", "produce", "consume", "latency", "replay", "partitions", "groups", "cluster")
 
 
 def parse() -> argparse.Namespace:

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from harness.apache import STOCK_JVM, ApacheBroker
 from harness.barnabas import BarnabasBroker
 from harness.brokers import Broker
+from harness.clusters import ApacheCluster, BarnabasCluster, Cluster
 from harness.processes import Child
 from programs import compile_c
 
@@ -51,10 +52,15 @@ class Target(ABC):
     keeps_records = True
     speaks_java = True
     has_groups = True
+    has_clusters = True
 
     @abstractmethod
     def new_broker(self, folder: Path, *, ulimit_files: int | None = None) -> Broker:
         """Not started yet."""
+
+    @abstractmethod
+    def new_cluster(self, folder: Path) -> Cluster:
+        """Three brokers, not started yet."""
 
     @contextmanager
     def running(self, folder: Path, *, ulimit_files: int | None = None) -> Iterator[Broker]:
@@ -92,6 +98,9 @@ class Apache(Target):
     def new_broker(self, folder: Path, *, ulimit_files: int | None = None) -> Broker:
         return ApacheBroker(folder, jvm=STOCK_JVM, release=None, ulimit_files=ulimit_files)
 
+    def new_cluster(self, folder: Path) -> Cluster:
+        return ApacheCluster(folder, jvm=STOCK_JVM, release=None)
+
 
 class Barnabas(Target):
     name = "barnabas"
@@ -99,6 +108,9 @@ class Barnabas(Target):
 
     def new_broker(self, folder: Path, *, ulimit_files: int | None = None) -> Broker:
         return BarnabasBroker(folder, fixed_port=True, ulimit_files=ulimit_files)
+
+    def new_cluster(self, folder: Path) -> Cluster:
+        return BarnabasCluster(folder)
 
 
 class Mock(Target):
@@ -112,9 +124,13 @@ class Mock(Target):
     keeps_records = False
     speaks_java = False
     has_groups = False
+    has_clusters = False
 
     def new_broker(self, folder: Path, *, ulimit_files: int | None = None) -> Broker:
         return MockBroker(folder)
+
+    def new_cluster(self, folder: Path) -> Cluster:
+        raise AssertionError("it makes no clusters")
 
     def new_topic(self, broker: Broker, partitions: int) -> str:
         return MOCK_TOPICS[partitions]
