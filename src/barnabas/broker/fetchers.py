@@ -190,10 +190,10 @@ class LeaderFetcher:
         now = self._loop.time()
         self._fetcher.replica_epoch = self._broker.epoch
         request = self._fetcher.next_request(now)
+        when = self._fetcher.next_resume()
+        if when is not None:
+            self._ask_at(when)  # whether or not the leader holds what we ask now
         if request is None:
-            when = self._fetcher.next_resume()
-            if when is not None:
-                self._ask_at(when)
             return
         if self._connection is None:
             self._connection = self._broker.connections.open(self._leader_id, self._lost)
@@ -221,7 +221,9 @@ class LeaderFetcher:
         if response is None:
             self._is_asking = False
             self._fetcher.lost()
-            self._connection = None
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
             if self._failures == 0:
                 logger.info("broker %d cannot be fetched from", self._leader_id)
             self._ask_at(now + backoff(self._failures, self._fetcher.limits.backoff_s))
