@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from itertools import count
+from itertools import chain, count
 from typing import Protocol
 
 
@@ -67,9 +67,9 @@ class Purgatory:
             partition.waiters.pop(parked, None)
         self._shrink()
 
-    def touched(self, partition: Watched) -> None:
-        """The partition grew, changed leader or went away: try everything that waits for it."""
-        for parked in list(partition.waiters):
+    def touched(self, *partitions: Watched) -> None:
+        """They grew, changed leader or went away: try everything that waits for one of them."""
+        for parked in dict.fromkeys(chain.from_iterable(one.waiters for one in partitions)):
             if parked in self._parked and parked.attempt(False):
                 self.forget(parked)
 

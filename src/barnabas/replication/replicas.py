@@ -9,7 +9,7 @@ its followers' fetches is in `leading.py`, what a follower does with a leader's 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,7 @@ class ReplicaManager(PartitionTable):
         self._logs = logs
         self._topic_config = topic_config
         self._after_write: list[Callable[[], None]] = []
+        self._gathered: list[Partition] | None = None
         self._is_whole = True
 
     # -- metadata
@@ -83,8 +84,16 @@ class ReplicaManager(PartitionTable):
         self._is_whole = True
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
-        """Follow the metadata journal: `image` is its state after `changes`."""
+        """Follow the journal, to `image`; who waits for several partitions is woken once."""
         self._image = image
+        moved = self._gathered = []
+        try:
+            self._apply(image, changes)
+        finally:
+            self._gathered = None
+            self._wake_all(moved)
+
+    def _apply(self, image: ClusterImage, changes: ImageChanges) -> None:
         for topic_id, topic in changes.topics_deleted.items():
             for index in range(len(topic.partitions)):
                 self._drop(topic_id, index)
@@ -190,17 +199,25 @@ class ReplicaManager(PartitionTable):
     def _moved(self, partition: Partition) -> None:
         """Leader, in-sync set or log are others than before."""
         self.on_moved(partition)
-        self.wake(partition)
-        if not partition.is_alone:
-            self.wake_followers(set(partition.replicas))
+        if self._gathered is None:
+            self._wake_all([partition])
+        else:
+            self._gathered.append(partition)
 
-    def wake(self, partition: Partition) -> None:
-        """Its high watermark moved, or more than that: try what waits for it."""
-        if partition.held:
-            release(partition)
-        if partition.waiters:
-            self.fetches.touched(partition)
-            self.produces.touched(partition)
+    def _wake_all(self, moved: Sequence[Partition]) -> None:
+        self.wake(*moved)
+        shared = [partition for partition in moved if not partition.is_alone]
+        self.wake_followers({replica for partition in shared for replica in partition.replicas})
+
+    def wake(self, *partitions: Partition) -> None:
+        """Their high watermarks moved, or more than that: try what waits for them."""
+        for partition in partitions:
+            if partition.held:
+                release(partition)
+        waited_for = [partition for partition in partitions if partition.waiters]
+        if waited_for:
+            self.fetches.touched(*waited_for)
+            self.produces.touched(*waited_for)
 
     def wake_followers(self, node_ids: Iterable[int]) -> None:
         """There is something for them to fetch."""

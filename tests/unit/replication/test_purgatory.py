@@ -47,6 +47,20 @@ def test_an_answered_request_is_forgotten_by_every_partition_it_watched() -> Non
     assert not two.waiters
 
 
+def test_who_waits_for_many_partitions_that_move_together_is_tried_once() -> None:
+    lanes, purgatory, tries = [Lane() for _ in range(1000)], Purgatory(), []
+
+    def attempt(expired: bool) -> bool:
+        tries.append(expired)
+        return False
+
+    purgatory.park(Parked(attempt, lanes, 10.0))
+
+    purgatory.touched(*lanes)
+
+    assert tries == [False]
+
+
 def test_expiry_answers_in_deadline_order_and_no_earlier() -> None:
     lane, late, soon, purgatory = Lane(), Wait(), Wait(), Purgatory()
     purgatory.park(Parked(late, [lane], 2.0))

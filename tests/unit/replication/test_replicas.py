@@ -472,3 +472,25 @@ def test_the_next_deadline_is_the_earliest_of_fetches_and_produces(world: SmallB
     replicas.expire(6.0)
     assert fetch.answers == ["expired"]
     assert replicas.next_deadline() is None
+
+
+def test_a_fetch_of_many_partitions_is_tried_once_when_they_all_change(world: SmallBroker) -> None:
+    """A broker that goes takes thousands with it, and others wait in one fetch for them all."""
+    topic = world.topic("many", 50, replicas=(NODE_ID, 2))
+    tries: list[bool] = []
+
+    def attempt(expired: bool) -> bool:
+        tries.append(expired)
+        return False
+
+    watched = [world.partition("many", index) for index in range(50)]
+    world.replicas.fetches.park(Parked(attempt, [*watched, world.replicas.tail(2)], 1e9))
+
+    world.replay(
+        *(
+            mr.PartitionChangeRecord(partition_id=index, topic_id=topic, isr=[NODE_ID])
+            for index in range(50)
+        )
+    )
+
+    assert len(tries) <= 2  # for what it watches as a client, and as a follower
