@@ -256,18 +256,50 @@ def test_data_of_another_cluster_is_refused_in_one_line(tmp_path: Path) -> None:
         assert one.look("/cluster/id")["id"] in line
 
 
-def test_a_node_that_was_a_cluster_of_its_own_keeps_its_topics(tmp_path: Path) -> None:
-    with BarnabasProcess(tmp_path / "alone") as alone:
-        ClusterView(alone.bootstrap).create("t", replicas=1)
-    joining = BarnabasProcess(tmp_path / "alone", "zookeeper.connect=127.0.0.1:1")
-    ended = subprocess.run(
-        joining.command(), capture_output=True, text=True, timeout=60, check=False
-    )
-    assert ended.returncode == 1
-    (line,) = ended.stderr.splitlines()
-    assert "cluster without ZooKeeper" in line
-    with BarnabasProcess(tmp_path / "alone") as alone:
-        assert ClusterView(alone.bootstrap).leaders("t") == {0: 1}
+def test_a_node_that_was_a_cluster_of_its_own_grows_with_all_it_has(tmp_path: Path) -> None:
+    with BarnabasProcess(tmp_path / "broker-1", "node.id=1") as alone:
+        ClusterView(alone.bootstrap).create("t", partitions=3, replicas=1)
+        with Load(alone.bootstrap, "t", 3) as load:
+            load.await_more()
+        alone.kill()
+    with zookeeper_cluster(tmp_path, brokers=0) as grown:
+        for number in (1, 2):
+            broker = grown.brokers[number] = grown.broker(number)
+            broker.start()
+        try:
+            check(load, grown.bootstrap)
+            ClusterView(grown.bootstrap).create("more", replicas=2)
+            for broker in grown.brokers.values():
+                broker.stop()
+                broker.start(same_port=True)
+            assert "in ZooKeeper now" in grown.brokers[1].log
+            assert grown.brokers[1].log.count("in ZooKeeper now") == 1
+            check(load, grown.bootstrap)
+        finally:
+            for broker in grown.brokers.values():
+                broker.stop()
+
+
+def test_a_node_with_topics_does_not_join_those_who_know_nothing_of_them(tmp_path: Path) -> None:
+    with zookeeper_cluster(tmp_path, brokers=1) as one:
+        cluster_id = one.look("/cluster/id")["id"]
+        data = tmp_path / "alone"
+        data.mkdir()
+        (data / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=5\n")
+        with BarnabasProcess(data, "node.id=5") as alone:
+            ClusterView(alone.bootstrap).create("t", replicas=1)
+        ended = subprocess.run(
+            one.broker(5, data="alone").command(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert ended.returncode == 1
+        (line,) = ended.stderr.splitlines()
+        assert "cluster of its own" in line
+        with BarnabasProcess(data, "node.id=5") as alone:
+            assert ClusterView(alone.bootstrap).leaders("t") == {0: 5}
 
 
 def test_with_credentials_the_journal_is_not_for_others(tmp_path: Path) -> None:

@@ -221,9 +221,8 @@ class Node:
     async def _start_with_zookeeper(self, pool: FilePool, known_id: str | None) -> None:
         """The listener between brokers is served first: this node may be the controller that it,
         and all the others, wait for."""
-        from barnabas.broker.zookeeper_part import ZooKeeperPart, refuse_own_journal
+        from barnabas.broker.zookeeper_part import ZooKeeperPart
 
-        refuse_own_journal(self.machine, self._config)
         listeners = self._client_listeners()
         zookeeper = self._zookeeper = ZooKeeperPart(
             self._config,
@@ -234,6 +233,10 @@ class Node:
         )
         cluster_id = await zookeeper.start(known_id)
         part = self.broker_part = self._make_broker_part(pool, cluster_id)
+        own = self.machine.journal_files(f"{self._config.metadata_log_dir}/{DIRECTORY}")
+        if own.names():
+            self._take_metadata_directory(pool, cluster_id)
+            await zookeeper.bring_in(own, cluster_id)
         self.controller_part = zookeeper.controller_part(self.machine, cluster_id)
         planes = Planes(Requests(self.controller_part, load_controller_handlers()))
         self._turn = part.turn

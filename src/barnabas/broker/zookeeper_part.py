@@ -16,7 +16,6 @@ from barnabas.broker.election import Election
 from barnabas.broker.membership import CannotJoin
 from barnabas.controller import zookeeper_layout as layout
 from barnabas.controller.bootstrap import initial_records, new_cluster_id
-from barnabas.controller.embedded_journal import DIRECTORY
 from barnabas.controller.zookeeper import (
     ConnectionLost,
     Create,
@@ -30,12 +29,14 @@ from barnabas.controller.zookeeper import (
     ensure,
 )
 from barnabas.controller.zookeeper_layout import ControllerNode, Endpoint
+from barnabas.controller.zookeeper_origin import NotFirst, bring_in, read_origin
 
 if TYPE_CHECKING:
     from barnabas.base.clock import Clock
     from barnabas.base.settings import BrokerConfig
     from barnabas.broker.listeners import BoundListener
     from barnabas.broker.machine import Machine
+    from barnabas.controller.journal_files import JournalFiles
     from barnabas.controller.zookeeper import ZooKeeper, ZooKeeperClient
     from barnabas.controller.zookeeper_journal import ZooKeeperJournal
 
@@ -79,7 +80,30 @@ class ZooKeeperPart:
     async def start(self, known_id: str | None) -> str:
         """Connect; the cluster's id.  `known_id`: what the log directories say."""
         await self._zk.start()
-        return await agree_on_cluster_id(self._zk, known_id)
+        try:
+            return await agree_on_cluster_id(self._zk, known_id)
+        except ZooKeeperError as error:
+            raise CannotJoin(f"ZooKeeper: {error!r}") from None
+
+    async def bring_in(self, files: JournalFiles, cluster_id: str) -> None:
+        """If this node was a cluster of its own, let the one in ZooKeeper begin with its metadata.
+
+        `CannotJoin` if that one has begun already: nobody there would know this node's topics.
+        """
+        origin = read_origin(files, node_id=self._config.node_id, cluster_id=cluster_id)
+        if origin is None:
+            return
+        try:
+            if await bring_in(self._zk, origin, now_ms=self._clock.now_ms()):
+                logger.info("the metadata of this node is in ZooKeeper now")
+        except NotFirst:
+            raise CannotJoin(
+                f"{self._config.metadata_log_dir} is that of a cluster of its own, and ZooKeeper "
+                "holds another's metadata, which knows nothing of its topics. Start this node "
+                "before any other, with a new path in zookeeper.connect."
+            ) from None
+        except ZooKeeperError as error:
+            raise CannotJoin(f"ZooKeeper: {error!r}") from None
 
     def controller_part(self, machine: Machine, cluster_id: str) -> ControllerPart:
         """The controller that this node is when it is elected."""
@@ -162,17 +186,6 @@ class ZooKeeperPart:
         )
         create = Create(path, data, ephemeral=True)
         return [Delete(path), create] if replace else [create]
-
-
-def refuse_own_journal(machine: Machine, config: BrokerConfig) -> None:
-    """`CannotJoin` if this node was a cluster of its own: nobody in ZooKeeper knows its topics, and
-    logs that nobody knows are moved aside."""
-    path = f"{config.metadata_log_dir}/{DIRECTORY}"
-    if machine.journal_files(path).names():
-        raise CannotJoin(
-            f"{path} is the metadata of a cluster without ZooKeeper, whose topics would be lost. "
-            "Leave zookeeper.connect out, or begin with other log.dirs."
-        )
 
 
 async def agree_on_cluster_id(zk: ZooKeeper, known_id: str | None) -> str:

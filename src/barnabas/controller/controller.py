@@ -97,13 +97,7 @@ class Controller:
         with those of the first request.  Brokers that were in the cluster have the session timeout
         from now on to be heard of.
         """
-        snapshot = self._journal.snapshot()
-        offset = 0
-        if snapshot is not None:
-            offset = snapshot.end_offset
-            self.image.load_snapshot(snapshot.records, end_offset=offset, epoch=snapshot.epoch)
-        for run in self._journal.read(offset):
-            self.image.replay_run(run.records, offset=run.last_offset, epoch=run.epoch)
+        self.image.load_journal(self._journal)
         for broker in self.image.brokers.values():
             if not broker.fenced:
                 self._touch(broker.id)

@@ -23,6 +23,7 @@ from barnabas.controller.image_types import (
 )
 
 if TYPE_CHECKING:
+    from barnabas.controller.journal import Journal
     from barnabas.protocol.message import Message
 
 __all__ = [
@@ -134,6 +135,16 @@ class ClusterImage:
             self.replay(record)
         self.applied_offset = end_offset - 1
         self.applied_epoch = epoch
+
+    def load_journal(self, journal: Journal) -> None:
+        """Replay everything there is: the newest snapshot, and what follows."""
+        snapshot = journal.snapshot()
+        offset = 0
+        if snapshot is not None:
+            offset = snapshot.end_offset
+            self.load_snapshot(snapshot.records, end_offset=offset, epoch=snapshot.epoch)
+        for run in journal.read(offset):
+            self.replay_run(run.records, offset=run.last_offset, epoch=run.epoch)
 
     def as_changes(self) -> ImageChanges:
         """Everything, as if it had all come in one run: for who starts to follow now."""

@@ -4,6 +4,7 @@
     /controller_epoch           how many controllers there were; its version fences their writes
     /cluster/id                 the cluster's id
     /brokers/ids/<id>           a broker that runs; goes with its session
+    /barnabas/origin            whose journal it began with, if it was somebody's
     /barnabas/head              up to where the journal is committed, and its newest snapshot
     /barnabas/log/<offset>-<n>  the n-th part of what one commit wrote, from that offset on
     /barnabas/snapshots/<end offset>-<epoch>/<n>   the n-th part of a snapshot
