@@ -220,3 +220,22 @@ def test_an_unclean_leader_by_hand_loses_what_only_the_dead_had(three: ClusterPr
     three.brokers[2].start(same_port=True)
     view.await_isr("t", 1, 2)
     assert read(three, "t") == [b"on both"]
+
+
+def test_what_is_in_a_failed_log_directory_is_led_by_others(tmp_path: Path) -> None:
+    with cluster(tmp_path, brokers=2) as two:
+        broker = two.broker(2, f"log.dirs={tmp_path / 'a'},{tmp_path / 'b'}")
+        broker.wrapper = ("prlimit", f"--fsize={1 << 20}")  # beyond it the kernel refuses to write
+        with broker:
+            create(broker.port, "t", [2, 0], [2, 0])
+            view = ClusterView(two.brokers[0].bootstrap)
+            view.await_isr("t", 0, 2)
+            (bad,) = (int(path.name[-1]) for path in (tmp_path / "b").glob("t-[0-9]"))
+            megabyte = [(None, bytes(100_000))] * 11
+            send(two.bootstrap, "t", megabyte, partition=bad, acks="all")
+
+            eventually(lambda: view.leaders("t") == {bad: 0, 1 - bad: 2}, what="another leader")
+            assert f"{tmp_path / 'b'} failed" in broker.log
+            send(two.bootstrap, "t", [(None, b"x")], partition=1 - bad, acks="all")
+            found = read_all(two.brokers[0].bootstrap, "t", partition=bad)
+            assert len(found) >= len(megabyte), "what was acknowledged is there"

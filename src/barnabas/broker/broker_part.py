@@ -190,6 +190,11 @@ class BrokerPart:
                 self.broker.replicas.reconfigure(name)
         self.turn.schedule()
 
+    def registered_again(self, epoch: int) -> None:
+        """The controller knows this broker anew, as it was when it started."""
+        self.broker.epoch = epoch
+        self.broker.directories.registered_again()
+
     def _effective_config(self) -> BrokerConfig:
         return self.config.with_dynamic(
             self._image.config(ResourceType.BROKER, ""),

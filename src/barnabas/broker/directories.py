@@ -65,6 +65,11 @@ class Directories:
         self._is_failure_unsaid = True
         self._tell_failure()
 
+    def registered_again(self) -> None:
+        """The registration names the directories of the start: what failed since is told again."""
+        if any(directory.failure for directory in self._broker.logs.directories):
+            self.failed()
+
     def tick(self) -> None:
         """Try again what could not be said."""
         if self._is_failure_unsaid:

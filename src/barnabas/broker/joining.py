@@ -125,7 +125,7 @@ class Joining:
         """Tell the broker from now on what changes, and what its epoch is."""
         part.broker.link = self._link
         self._follower.on_changes = part.follow
-        self._membership.on_epoch = lambda epoch: setattr(part.broker, "epoch", epoch)
+        self._membership.on_epoch = part.registered_again
 
     async def enter(self) -> None:
         """Have clients told of this broker; it serves already."""

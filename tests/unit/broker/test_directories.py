@@ -178,6 +178,18 @@ def test_a_failed_directory_is_told_until_the_controller_knows(scene: Scene) -> 
     assert len(scene.asked) == 2
 
 
+def test_a_new_registration_is_told_again_what_has_failed(scene: Scene) -> None:
+    scene.told.registered_again()
+    assert scene.asked == []
+    scene.directories[1].failure = OSError()
+
+    scene.told.failed()
+    scene.answers.pop()(BrokerHeartbeatResponse())
+    scene.told.registered_again()
+
+    assert [request.offline_log_dirs for request in scene.asked] == [[TWO], [TWO]]
+
+
 def test_without_any_directory_left_there_is_nothing_to_tell(scene: Scene) -> None:
     for directory in scene.directories:
         directory.failure = OSError()
