@@ -56,10 +56,11 @@ class BrokerSessions:
 
         To be asked every second or so.  If that was not done for half a session's time, nobody was
         listening either (a process that was stopped, a clock that was set), and every broker gets
-        its full time again.
+        its full time again.  So it does, and no more, if the clock was set back.
         """
         last, self._looked_ms = self._looked_ms, now_ms
-        if last is not None and now_ms - last >= max(self.timeout_ms / 2, PAUSE_MS):
+        pause_ms = max(self.timeout_ms / 2, PAUSE_MS)
+        if last is not None and not 0 <= now_ms - last < pause_ms:
             for session in self._sessions.values():
                 session.heard_ms = now_ms
         late = [b for b in self._sessions if not self.is_live(b, now_ms)]

@@ -42,6 +42,17 @@ def test_after_a_pause_of_the_controller_every_broker_gets_its_time_again() -> N
     assert sessions.expired(69_000) == [1]
 
 
+def test_a_clock_that_is_set_back_does_not_keep_a_silent_broker_alive() -> None:
+    sessions = BrokerSessions(9_000)
+    sessions.touch(1, 10_000_000)
+    assert sessions.expired(10_001_000) == []
+
+    assert sessions.expired(1_000_000) == []
+    for seconds in range(1, 9):
+        assert sessions.expired(1_000_000 + seconds * 1_000) == []
+    assert sessions.expired(1_009_000) == [1]
+
+
 def test_what_a_broker_has_applied_never_goes_back() -> None:
     sessions = BrokerSessions(100)
     sessions.touch(1, 0)
