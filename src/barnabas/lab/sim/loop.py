@@ -28,10 +28,10 @@ Ts = TypeVarTuple("Ts")
 
 run_handle = methodcaller("_run")
 """Asyncio leaves it to loops to call this method, and gives it a private name."""
-CALLS_PER_INSTANT_MAX = 200_000
+CALLS_PER_INSTANT_MAX = 20_000
 """More callbacks than this without any time passing is a loop that will never end."""
 
-CALLS_MAX = 5_000_000
+CALLS_MAX = 500_000
 """A run that needs more is taken for one that never ends."""
 
 

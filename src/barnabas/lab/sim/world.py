@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from barnabas.base import ids
 from barnabas.base.errors import ApiError
 from barnabas.base.settings import BrokerConfig
+from barnabas.broker.membership import CannotJoin
 from barnabas.broker.node import Node
 from barnabas.lab.sim.disk import SimDisk
 from barnabas.lab.sim.loop import VirtualLoop
@@ -91,8 +92,12 @@ class SimHost:
         self.node = node = self._world.make_node(config, machine)
         try:
             await node.start()
-        except ApiError as error:
+        except (ApiError, CannotJoin) as error:
             self._world.note(f"{process} could not start: {error}")
+            process.kill()
+            return
+        except Exception as error:
+            self._world.fault(f"{process} could not start: {_where(error)}")
             process.kill()
             return
         self.is_started = True
