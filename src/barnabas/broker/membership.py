@@ -81,7 +81,9 @@ class Membership:
                 self.epoch = response.broker_epoch
                 await self._reached(self.epoch)
                 return self.epoch
-            if code is ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+            if code is None:
+                started = now  # a controller that comes back gives every session its time again
+            elif code is ErrorCode.DUPLICATE_BROKER_REGISTRATION:
                 if now - started > self._session_s + 1:
                     raise CannotJoin(
                         f"another process is broker {self._node_id} of this cluster. "
@@ -93,7 +95,7 @@ class Membership:
                         "another process is broker %d: waiting until its session ends",
                         self._node_id,
                     )
-            elif code is not None and not code.retriable:
+            elif not code.retriable:
                 raise CannotJoin(f"the controller refuses broker {self._node_id}: {code.text}")
             if now > give_up:
                 raise CannotJoin(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -121,6 +122,24 @@ def test_a_dead_process_of_the_same_id_is_waited_for(caplog: pytest.LogCaptureFi
 
     run(scenario())
     assert caplog.text.count("another process is broker 1: waiting") == 1
+
+
+def test_a_dead_process_is_waited_for_anew_when_the_controller_was_away() -> None:
+    """A controller that comes back gives every session its full time again."""
+
+    async def scenario() -> None:
+        taken = registered(ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+        world = World(taken, None, taken, registered())
+        world.membership._session_s = 9.0
+        times = iter([0.0, 1.0, 10.5, 11.0, 12.0])
+        real = world.membership._loop
+        world.membership._loop = SimpleNamespace(  # type: ignore[assignment]
+            time=lambda: next(times), call_later=real.call_later
+        )
+        world.follower.replay(offset=EPOCH)
+        assert await world.membership.register(REGISTRATION) == EPOCH
+
+    run(scenario())
 
 
 def test_a_living_process_of_the_same_id_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
