@@ -52,6 +52,7 @@ from barnabas.protocol.messages.broker_registration import (
 )
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 CLUSTER = "cluster-of-the-test-00"
@@ -147,7 +148,8 @@ class Replicas(RuleBasedStateMachine):
             self.committed[index] = shared
 
     def is_up(self, broker_id: int) -> bool:
-        return not self.image.brokers[broker_id].fenced
+        broker = self.image.brokers.get(broker_id)
+        return broker is not None and not broker.fenced
 
     # Brokers
 
@@ -211,6 +213,11 @@ class Replicas(RuleBasedStateMachine):
         assert self.beat(broker_id, want_shut_down=True).should_shut_down
         self.env.sessions.forget(broker_id)
 
+    @rule(broker_id=broker_ids)
+    def is_forgotten(self, broker_id: int) -> None:
+        self.ask(UnregisterBrokerRequest(broker_id=broker_id))
+        assert broker_id not in self.image.brokers
+
     # Data
 
     @rule(index=indexes)
@@ -258,6 +265,8 @@ class Replicas(RuleBasedStateMachine):
         partition = self.partition(index)
         if partition.leader < 0 or broker_id not in partition.replicas:
             return
+        if broker_id not in self.image.brokers:
+            return  # who is not registered does not fetch
         if self.log(index, broker_id) == self.log(index, partition.leader):
             self.alter(index, [*dict.fromkeys((*partition.isr, broker_id))])
 
@@ -295,7 +304,7 @@ class Replicas(RuleBasedStateMachine):
                 topics=[ReassignableTopic(name="t", partitions=[partition])]
             )
         )
-        if wanted is not None:
+        if wanted is not None and self.image.brokers.keys() >= set(wanted):
             assert response.responses[0].partitions[0].error_code == 0
             moving = self.partition(index)
             assert [r for r in moving.replicas if r not in moving.removing] == wanted

@@ -296,13 +296,14 @@ def _unfence_records(
 def decide_unregister(
     image: ClusterImage, request: UnregisterBrokerRequest, now_ms: int, env: Environment
 ) -> Decision:
-    """Forget a broker.  Its replicas stay assigned to it: nobody else has that data."""
+    """Forget a broker.  Its replicas stay assigned to it, but none is eligible to lead any more: if
+    it comes back, nobody knows whether it still has all that it had."""
     broker = image.brokers.get(request.broker_id)
     if broker is None:
         error = BrokerIdNotRegistered(f"Broker ID {request.broker_id} is not currently registered")
         return Decision(response=refuse_unregister(request, error))
     records: list[Message] = [
-        *broker_goes(image, broker.id, env),
+        *broker_goes(image, broker.id, env, uncleanly=True),
         UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch),
     ]
     return Decision(records=tuple(records), response=UnregisterBrokerResponse(error_message=None))

@@ -403,6 +403,22 @@ def test_an_unregistered_broker_leads_nothing_and_keeps_its_replicas(trio: Any) 
     assert trio.image.topics["t"].partitions[0].replicas == (1, 2)
 
 
+def test_who_was_forgotten_is_not_eligible_any_more(trio: Any) -> None:
+    trio.add_topic("t", [1, 2], isr=[2])
+    trio.replay(
+        mr.FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1),
+        mr.ConfigRecord(resource_type=4, name="min.insync.replicas", value="2"),
+        mr.PartitionChangeRecord(
+            partition_id=0, topic_id=b"t".ljust(16, b"\0"), eligible_leader_replicas=[1]
+        ),
+    )
+
+    trio.do(UnregisterBrokerRequest(broker_id=1))
+
+    partition = trio.image.partition("t", 0)
+    assert (partition.replicas, partition.isr, partition.elr) == ((1, 2), (2,), ())
+
+
 def test_a_broker_that_is_not_registered_cannot_be_unregistered(single: Any) -> None:
     assert single.decide(UnregisterBrokerRequest(broker_id=8)) == Decision(
         response=UnregisterBrokerResponse(
