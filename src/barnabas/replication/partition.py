@@ -15,10 +15,10 @@ from barnabas.base.errors import (
     StorageFailed,
     UnknownLeaderEpoch,
 )
-from barnabas.records.batch import set_offset_and_epoch
+from barnabas.records.batch import read_header, set_offset_and_epoch
+from barnabas.records.validate import Validated
 
 if TYPE_CHECKING:
-    from barnabas.records.validate import Validated
     from barnabas.replication.purgatory import Parked
     from barnabas.storage.log import Appended, Log
 
@@ -149,6 +149,11 @@ class Partition:
         log = self.leader_log()
         if len(self.isr) < self.min_isr:
             self._refuse_few_replicas()
+        header = read_header(data)
+        if header.producer_id < 0:
+            return log.append_as_leader(
+                Validated(data, header, -1), leader_epoch=self.leader_epoch, now_ms=now_ms
+            )
         set_offset_and_epoch(data, 0, log.end_offset, self.leader_epoch)
         return log.append_as_follower(data, now_ms=now_ms)
 
