@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from conftest import TARGETS
 from group_crowd import Crowd, temporary_name
 from group_scripts import (
+    DOOMED_SESSION_MS,
     coming_and_going,
     newer_of_two_instances_stays,
     older_of_two_instances_stays,
@@ -35,7 +36,6 @@ SETTINGS = {
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.consumer.heartbeat.interval.ms": "500",
     "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": "5000",
     "offsets.topic.num.partitions": "4",
 }
 KINDS: dict[str, type[Broker]] = {"apache": ApacheBroker, "barnabas": BarnabasBroker}
@@ -98,7 +98,7 @@ def test_static_members_come_back_without_a_rebalance_and_are_fenced(crowd_of: M
 
 def test_a_cooperative_group_moves_only_what_must_move(crowd_of: MakeCrowd) -> None:
     crowd = crowd_of(temporary_name("cooperative"), assignor="cooperative-sticky")
-    crowd.start("java", session_ms=4_000)
+    crowd.start("java", session_ms=DOOMED_SESSION_MS)
     crowd.settle()
 
     only_what_moves_is_given_up(crowd, "confluent")
@@ -114,10 +114,18 @@ def test_a_cooperative_group_moves_only_what_must_move(crowd_of: MakeCrowd) -> N
 def test_members_of_the_newer_protocol_come_go_and_crash(crowd_of: MakeCrowd) -> None:
     crowd = crowd_of(temporary_name("newer"), protocol="consumer", assignor="uniform")
 
+    crowd.end_sessions_after(DOOMED_SESSION_MS)
     coming_and_going(crowd, ["confluent", "java"])
+    crowd.finish()
+
+
+def test_static_members_of_the_newer_protocol_keep_their_place(crowd_of: MakeCrowd) -> None:
+    crowd = crowd_of(temporary_name("place"), protocol="consumer", assignor="uniform")
+    crowd.start("confluent")
+
     names = [static_restart(crowd, library, crash=False) for library in ("confluent", "java")]
-    older_of_two_instances_stays(crowd, names[0], "java")
     older_of_two_instances_stays(crowd, names[1], "confluent")
+    older_of_two_instances_stays(crowd, names[0], "java")
     crowd.finish()
 
 

@@ -17,12 +17,21 @@ from typing import Any, Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from eventually import eventually
 from group_ledger import Ledger, MemberState, Part
+from quick_clients import connected
+
+from barnabas.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 HERE = Path(__file__).parent
 PATIENCE_S = 60
 TICK_S = 0.2
 BURST = 5
 """Records for each partition in a tick."""
+
+GROUP_RESOURCE = 32
 
 FREQUENT = frozenset({"records", "committing", "committed"})
 
@@ -244,6 +253,18 @@ class Crowd:
 
     def _log_of(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")[-1500:]
+
+    def end_sessions_after(self, session_ms: int) -> None:
+        """Newer protocol: the group's own session timeout."""
+        setting = AlterableConfig(
+            name="consumer.session.timeout.ms", value=str(session_ms), config_operation=0
+        )
+        resource = AlterConfigsResource(
+            resource_type=GROUP_RESOURCE, resource_name=self.group, configs=[setting]
+        )
+        with connected(self.bootstrap) as client:
+            answer = client.call(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+        assert answer.responses[0].error_code == 0, answer.responses[0].error_message
 
     def grow(self, parts: Iterable[Part]) -> None:
         """These partitions are new, and get their share of the load."""

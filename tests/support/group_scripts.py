@@ -10,7 +10,7 @@ from typing import Any
 
 from group_crowd import Crowd
 
-DOOMED_SESSION_MS = 4_000
+DOOMED_SESSION_MS = 3_000
 """For members that will crash: the others wait that long.  Needs a broker that allows it."""
 
 
