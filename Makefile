@@ -58,8 +58,10 @@ bench: $(VENV)/.installed-dev ## Side by side with Apache Kafka; writes docs/ben
 	@$(BIN)/python tests/conformance/fetch.py
 	@$(BIN)/python bench/run.py $(BENCH)
 
-soak: $(VENV)/.installed-dev ## The long runs: 50 crash rounds, a million malformed frames
+soak: $(VENV)/.installed-dev ## The long runs: crashes, exactly-once under kill -9, malformed frames
+	@./scripts/need java javac mvn
 	@$(BIN)/python tests/soak/crash.py --rounds 50
+	@$(BIN)/python tests/soak/exactly_once.py --rounds 50 --records 200000
 	@$(BIN)/python tests/soak/fuzz.py --frames 1000000
 
 clean: ## Remove what the targets above made, except ./data
