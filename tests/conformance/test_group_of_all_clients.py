@@ -146,6 +146,9 @@ def test_patterns_and_new_partitions_reach_members_of_the_newer_protocol(
         grown.result(30)
     crowd.grow((topic, index) for topic in topics for index in range(total))
     crowd.settle()
+    create_topics(quick.bootstrap, f"{prefix}-c", partitions=PARTITIONS)
+    crowd.grow((f"{prefix}-c", index) for index in range(PARTITIONS))
+    crowd.settle()
     crowd.finish()
 
 
