@@ -107,6 +107,9 @@ def test_members_of_the_newer_protocol_come_go_and_crash(
 
     crowd.end_sessions_after(DOOMED_SESSION_MS)
     coming_and_going(crowd, ["confluent"])
+    for _ in range(3):
+        crowd.start("confluent")
+        crowd.settle()
     crowd.finish()
 
 

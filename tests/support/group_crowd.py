@@ -274,18 +274,21 @@ class Crowd:
 
     def finish(self) -> None:
         """End the load; all is read; all leave; every record was committed, says the broker too."""
+        eventually(lambda: self.parts <= set(self.load.ends), what="records in all partitions")
         self.load.stop()
-        ends = {part: self.load.ends.get(part, 0) for part in self.parts}
+        ends = {part: self.load.ends[part] for part in self.parts}
         self.wait(
             lambda ledger: all(ledger.parts[part].seen_to == end for part, end in ends.items()),
             "everything read",
         )
         self.leave(*self.ledger.live)
-        assert self.look().unread(ends) == {}
-        assert committed(self.bootstrap, self.group, ends) == ends
+        unread = self.look().unread(ends)
+        assert unread == {}, unread
+        found = committed(self.bootstrap, self.group, ends)
+        assert found == ends, f"the broker has {found}, the members were told {ends}"
         if not self.ledger.forgives_refusals:
             thrown_out = [name for name, member in self.ledger.members.items() if member.losses]
-            assert thrown_out == []
+            assert thrown_out == [], thrown_out
 
 
 def committed(bootstrap: str, group: str, parts: Iterable[Part]) -> dict[Part, int]:

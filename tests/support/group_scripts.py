@@ -11,7 +11,7 @@ from typing import Any
 
 from group_crowd import Crowd
 
-DOOMED_SESSION_MS = 3_000
+DOOMED_SESSION_MS = 4_000
 """For members that will crash: the others wait that long.  Needs a broker that allows it."""
 
 
@@ -60,9 +60,10 @@ def static_restart(crowd: Crowd, library: str, *, crash: bool, **orders: Any) ->
         crowd.leave(old)
     new = crowd.start(library, instance=instance, **orders)
     crowd.settle()
-    assert crowd.member(new).holds == held
-    assert _rebalances(crowd, new) == before
-    assert crowd.member(new).generation == generation
+    returned, others = crowd.member(new), _rebalances(crowd, new)
+    assert returned.holds == held, f"{new} had {held} and got {returned.holds}"
+    assert others == before, f"the others had {before}, and then {others}"
+    assert returned.generation == generation, (returned.generation, generation)
     return new
 
 
@@ -110,6 +111,7 @@ def only_what_moves_is_given_up(crowd: Crowd, library: str, **orders: Any) -> st
     crowd.settle()
     taken = crowd.member(new).holds
     for name, held in before.items():
-        assert crowd.member(name).given_up - given[name] == len(held & taken)
-        assert crowd.member(name).holds == held - taken
+        now = crowd.member(name)
+        assert now.holds == held - taken, f"{name} had {held}, lost {taken}, has {now.holds}"
+        assert now.given_up - given[name] == len(held & taken), f"{name} gave up more than {taken}"
     return new
