@@ -16,7 +16,7 @@ def test_every_record_is_worked_on_once_whoever_is_killed(tmp_path: Path) -> Non
         kind=exactly_once.confluent(),
         rounds=3,
         records=RECORDS,
-        seed=5,
+        seed=11,
         session_timeout_ms=1_000,
         transaction_timeout_ms=3_000,
     )
