@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--client", choices=["confluent", "java", "both"], default="both")
     parser.add_argument("--transaction-version", type=int, choices=[0, 1, 2], default=2)
+    parser.add_argument("--keep", type=Path, help="a folder in which data and logs are to stay")
     args = parser.parse_args()
     print(f"seed {args.seed}: repeat with --seed {args.seed}", flush=True)
     for kind in kinds(args.client):
@@ -51,7 +52,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 exactly_once.run(
-                    Path(folder),
+                    args.keep / kind.name if args.keep else Path(folder),
                     plan,
                     lambda line, name=kind.name: print(f"{name}: {line}", flush=True),
                 )

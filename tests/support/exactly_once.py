@@ -39,10 +39,13 @@ SETTINGS = (
 WORKERS = 2
 STALLED_S = 120
 """How long nothing may move before the run is given up: ten times what any timeout explains."""
-LAST_WORDS = 12
+LAST_WORDS = 40
 """Lines of log of a worker that gave up."""
-REFUSED = re.compile(r"fenced|invalid_?producer_?epoch|invalid_?txn_?state", re.IGNORECASE)
-"""What a broker says to those whose transaction is not theirs any more."""
+REFUSED = re.compile(
+    r"ProducerFenced|InvalidProducerEpoch|InvalidTxnState"
+    r"|_FENCED|INVALID_PRODUCER_EPOCH|INVALID_TXN_STATE"
+)
+"""What Java and librdkafka call it when a transaction is not theirs any more."""
 VICTIMS: tuple[tuple[str, ...], ...] = (
     ("worker 0",),
     ("worker 1",),
@@ -208,6 +211,7 @@ class Run:
                 worker.kill()
             if self.broker.process is not None and self.broker.process.poll() is None:
                 self.broker.kill()
+            (self.folder / "broker.log").write_text(self.broker.log)
 
     def _prepare(self) -> None:
         bootstrap = self.broker.bootstrap

@@ -80,7 +80,8 @@ def test_a_record_of_no_input_is_named() -> None:
         ("ProducerFencedException: newer", [], False),
         ("ProducerFencedException: newer", ["x shard: me-2: took too long, aborted"], False),
         ("INVALID_TXN_STATE", [], False),
-        ("a timeout of the consumer", [], True),
+        ("KafkaError{FATAL,code=_FENCED}", [], False),
+        ("Bootstrap broker (id: -1 isFenced: false) disconnected", [], True),
     ],
 )
 def test_a_worker_may_be_refused_only_if_it_took_too_long(
