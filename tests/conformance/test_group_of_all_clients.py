@@ -1,19 +1,18 @@
 """One group, members of every library at once: the same scripts against Apache Kafka and Barnabas.
 
 Members are processes: they crash by kill -9.  Every line that they write down is judged while the
-scripts run (`group_ledger`); the scripts are in `group_scripts`.  CONFORMANCE_SEED repeats a run.
+scripts run (`group_ledger`); the scripts are in `group_scripts`.  GROUP_SEED repeats a run.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from broker_facts import create_topics
 from confluent_kafka.admin import AdminClient, NewPartitions
-from conftest import TARGETS
 from group_crowd import Crowd, temporary_name
 from group_scripts import (
     DOOMED_SESSION_MS,
@@ -23,13 +22,11 @@ from group_scripts import (
     only_what_moves_is_given_up,
     static_restart,
 )
-from harness.apache import ApacheBroker
-from harness.barnabas import BarnabasBroker
 from harness.brokers import Broker
 from harness.group_members import ALL_LIBRARIES
+from harness.targets import KINDS, TARGETS
 
 PARTITIONS = 12
-SEED = int(os.environ.get("CONFORMANCE_SEED", "0")) or int.from_bytes(os.urandom(4), "big")
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
@@ -38,7 +35,6 @@ SETTINGS = {
     "group.consumer.min.session.timeout.ms": "1000",
     "offsets.topic.num.partitions": "4",
 }
-KINDS: dict[str, type[Broker]] = {"apache": ApacheBroker, "barnabas": BarnabasBroker}
 
 MakeCrowd = Callable[..., Crowd]
 
@@ -59,21 +55,17 @@ def quick(
 @pytest.fixture
 def crowd_of(quick: Broker, tmp_path: Path) -> Iterator[MakeCrowd]:
     """Make topics, and a crowd for a group that reads them; ended with the test."""
-    crowds: list[Crowd] = []
+    with ExitStack() as ending:
 
-    def make(*topics: str, **orders: object) -> Crowd:
-        create_topics(quick.bootstrap, *topics, partitions=PARTITIONS)
-        parts = {(topic, index) for topic in topics for index in range(PARTITIONS)}
-        group = temporary_name("group")
-        crowd = Crowd(
-            tmp_path / group, quick.bootstrap, group, parts, ALL_LIBRARIES, seed=SEED, **orders
-        )
-        crowds.append(crowd)
-        return crowd.__enter__()
+        def make(*topics: str, **orders: object) -> Crowd:
+            create_topics(quick.bootstrap, *topics, partitions=PARTITIONS)
+            parts = {(topic, index) for topic in topics for index in range(PARTITIONS)}
+            group = temporary_name("group")
+            folder = tmp_path / group
+            crowd = Crowd(folder, quick.bootstrap, group, parts, ALL_LIBRARIES, **orders)
+            return ending.enter_context(crowd)
 
-    yield make
-    for crowd in crowds:
-        crowd.__exit__()
+        yield make
 
 
 def test_members_of_five_libraries_come_go_and_crash(crowd_of: MakeCrowd) -> None:

@@ -6,8 +6,8 @@ conformance tests do the same with the Java client and kafkajs, against Apache K
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,6 @@ from group_scripts import (
 )
 
 PARTITIONS = 8
-SEED = int.from_bytes(os.urandom(4), "big")
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 MakeCrowd = Callable[..., Crowd]
@@ -49,18 +48,15 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BarnabasProcess]
 @pytest.fixture
 def crowd_of(quick: BarnabasProcess, tmp_path: Path) -> Iterator[MakeCrowd]:
     """A topic, and a crowd for a group that reads it; ended with the test."""
-    crowds: list[Crowd] = []
+    with ExitStack() as ending:
 
-    def make(name: str, **orders: object) -> Crowd:
-        create_topics(quick.bootstrap, name, partitions=PARTITIONS)
-        parts = {(name, index) for index in range(PARTITIONS)}
-        crowd = Crowd(tmp_path / name, quick.bootstrap, f"{name}-group", parts, seed=SEED, **orders)
-        crowds.append(crowd)
-        return crowd.__enter__()
+        def make(name: str, **orders: object) -> Crowd:
+            create_topics(quick.bootstrap, name, partitions=PARTITIONS)
+            parts = {(name, index) for index in range(PARTITIONS)}
+            crowd = Crowd(tmp_path / name, quick.bootstrap, f"{name}-group", parts, **orders)
+            return ending.enter_context(crowd)
 
-    yield make
-    for crowd in crowds:
-        crowd.__exit__()
+        yield make
 
 
 def test_members_of_three_libraries_come_go_and_crash(

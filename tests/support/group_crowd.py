@@ -32,6 +32,8 @@ BURST = 5
 """Records for each partition in a tick."""
 
 GROUP_RESOURCE = 32
+SEED = int(os.environ.get("GROUP_SEED", "0")) or int.from_bytes(os.urandom(4), "big")
+"""Of all that is left to chance; a failed test prints it, and GROUP_SEED repeats it."""
 
 FREQUENT = frozenset({"records", "committing", "committed"})
 
@@ -106,8 +108,6 @@ class Crowd:
         group: str,
         parts: Iterable[Part],
         libraries: Mapping[str, Command] = PYTHON_LIBRARIES,
-        *,
-        seed: int,
         **orders: Any,
     ) -> None:
         """`orders` are those that all members have in common."""
@@ -116,7 +116,8 @@ class Crowd:
         self.bootstrap = bootstrap
         self.group = group
         self.parts = set(parts)
-        self.random = Random(seed)
+        print(f"GROUP_SEED={SEED}")
+        self.random = Random(SEED)
         self.ledger = Ledger()
         self._libraries = libraries
         self._orders = orders
