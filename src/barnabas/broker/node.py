@@ -54,6 +54,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.node")
 
+GC_THRESHOLDS = (50_000, 20, 20)
+"""Requests leave next to no cycles behind, and all that wait for one write are alive at once: with
+Python's 700 a sixth of the time that commits take goes into looking for garbage."""
+
 TICK_S = 1.0
 
 
@@ -145,6 +149,7 @@ class Node:
             await self._server.listen(binding.sock, binding.listener)
         self._tick()
         gc.freeze()  # what is there now stays: the collector need not look at it again
+        gc.set_threshold(*GC_THRESHOLDS)
         gc.enable()
         logger.info(
             "started: broker %d, %s, data in %s, %d partitions, %.2f s",
