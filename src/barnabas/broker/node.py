@@ -143,10 +143,11 @@ class Node:
         self._build_broker(cluster_id)
         self.epoch = await register(self.broker, SUPPORTED)
         self.logs.move_aside_unknown(self._is_known)
-        self.broker.groups.load_all()
-        self.broker.transactions.load_all()
         for binding in self._bindings:
             await self._server.listen(binding.sock, binding.listener)
+        # Not before members can reach us: from here on their sessions count.
+        self.broker.groups.load_all()
+        self.broker.transactions.load_all()
         self._tick()
         gc.freeze()  # what is there now stays: the collector need not look at it again
         gc.set_threshold(*GC_THRESHOLDS)
