@@ -58,8 +58,11 @@ bench: $(VENV)/.installed-dev ## Side by side with Apache Kafka; writes docs/ben
 	@$(BIN)/python tests/conformance/fetch.py
 	@$(BIN)/python bench/run.py $(BENCH)
 
-soak: $(VENV)/.installed-dev ## The long runs: 50 crash rounds, a million malformed frames
+soak: $(VENV)/.installed-dev ## The long runs: crashes, exactly-once, malformed frames, MINUTES (10) of a cluster's faults
+	@./scripts/need java javac mvn zookeeper
+	@$(BIN)/python tests/conformance/fetch.py
 	@$(BIN)/python tests/soak/crash.py --rounds 50
+	@$(BIN)/python tests/soak/exactly_once.py --rounds 50 --records 200000
 	@$(BIN)/python tests/soak/fuzz.py --frames 1000000
 	@$(BIN)/python tests/soak/cluster.py --minutes $(or $(MINUTES),10)
 

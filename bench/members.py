@@ -38,7 +38,7 @@ VERSIONS: dict[type[Message], int] = {
     OffsetCommitRequest: 9,
     ConsumerGroupHeartbeatRequest: 1,
 }
-REST_S = 0.01
+REST_S = 0.05
 SETTLE_S = 120
 SESSION_MS = REBALANCE_MS = 300_000
 REBALANCE_IN_PROGRESS = 27

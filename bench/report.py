@@ -148,7 +148,7 @@ cluster is a test double: it keeps the newest 5 MB of a partition in memory, doe
 fetches, and cannot talk with the Java client. Members of groups are driven request by request, each
 on a connection of its own, with the same bytes for every broker: heartbeats and commits (one offset
 each) as fast as they are answered, one under way per member. For a rebalance, a member joins or
-leaves a stable group on a topic of 600 partitions while all others send heartbeats every 10 ms; the
+leaves a stable group on a topic of 600 partitions while all others send heartbeats every 50 ms; the
 group is stable when all members have the same generation or epoch and every partition one owner.
 Of clusters only one runs at a time; the CPU is that of all its processes, the controller included.
 A leader's death: from `kill -9` until the first record that was sent after it is acknowledged. An

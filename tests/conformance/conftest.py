@@ -22,8 +22,7 @@ from harness.brokers import Broker  # noqa: E402
 from harness.clients import Client, JavaClient, NodeClient, start_node  # noqa: E402
 from harness.jvm import Jvm  # noqa: E402
 from harness.lines import LineProcess  # noqa: E402
-
-TARGETS = os.environ.get("CONFORMANCE_TARGETS", "apache,barnabas").split(",")
+from harness.targets import TARGETS  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,44 +1,40 @@
 """One group, members of every library at once: the same scripts against Apache Kafka and Barnabas.
 
 Members are processes: they crash by kill -9.  Every line that they write down is judged while the
-scripts run (`group_ledger`); the scripts are in `group_scripts`.  CONFORMANCE_SEED repeats a run.
+scripts run (`group_ledger`); the scripts are in `group_scripts`.  GROUP_SEED repeats a run.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from broker_facts import create_topics
 from confluent_kafka.admin import AdminClient, NewPartitions
-from conftest import TARGETS
 from group_crowd import Crowd, temporary_name
 from group_scripts import (
+    DOOMED_SESSION_MS,
     coming_and_going,
     newer_of_two_instances_stays,
     older_of_two_instances_stays,
     only_what_moves_is_given_up,
     static_restart,
 )
-from harness.apache import ApacheBroker
-from harness.barnabas import BarnabasBroker
 from harness.brokers import Broker
 from harness.group_members import ALL_LIBRARIES
+from harness.targets import KINDS, TARGETS
 
 PARTITIONS = 12
-SEED = int(os.environ.get("CONFORMANCE_SEED", "0")) or int.from_bytes(os.urandom(4), "big")
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.consumer.heartbeat.interval.ms": "500",
     "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": "5000",
     "offsets.topic.num.partitions": "4",
 }
-KINDS: dict[str, type[Broker]] = {"apache": ApacheBroker, "barnabas": BarnabasBroker}
 
 MakeCrowd = Callable[..., Crowd]
 
@@ -59,21 +55,17 @@ def quick(
 @pytest.fixture
 def crowd_of(quick: Broker, tmp_path: Path) -> Iterator[MakeCrowd]:
     """Make topics, and a crowd for a group that reads them; ended with the test."""
-    crowds: list[Crowd] = []
+    with ExitStack() as ending:
 
-    def make(*topics: str, **orders: object) -> Crowd:
-        create_topics(quick.bootstrap, *topics, partitions=PARTITIONS)
-        parts = {(topic, index) for topic in topics for index in range(PARTITIONS)}
-        group = temporary_name("group")
-        crowd = Crowd(
-            tmp_path / group, quick.bootstrap, group, parts, ALL_LIBRARIES, seed=SEED, **orders
-        )
-        crowds.append(crowd)
-        return crowd.__enter__()
+        def make(*topics: str, **orders: object) -> Crowd:
+            create_topics(quick.bootstrap, *topics, partitions=PARTITIONS)
+            parts = {(topic, index) for topic in topics for index in range(PARTITIONS)}
+            group = temporary_name("group")
+            folder = tmp_path / group
+            crowd = Crowd(folder, quick.bootstrap, group, parts, ALL_LIBRARIES, **orders)
+            return ending.enter_context(crowd)
 
-    yield make
-    for crowd in crowds:
-        crowd.__exit__()
+        yield make
 
 
 def test_members_of_five_libraries_come_go_and_crash(crowd_of: MakeCrowd) -> None:
@@ -98,7 +90,7 @@ def test_static_members_come_back_without_a_rebalance_and_are_fenced(crowd_of: M
 
 def test_a_cooperative_group_moves_only_what_must_move(crowd_of: MakeCrowd) -> None:
     crowd = crowd_of(temporary_name("cooperative"), assignor="cooperative-sticky")
-    crowd.start("java", session_ms=4_000)
+    crowd.start("java", session_ms=DOOMED_SESSION_MS)
     crowd.settle()
 
     only_what_moves_is_given_up(crowd, "confluent")
@@ -114,10 +106,18 @@ def test_a_cooperative_group_moves_only_what_must_move(crowd_of: MakeCrowd) -> N
 def test_members_of_the_newer_protocol_come_go_and_crash(crowd_of: MakeCrowd) -> None:
     crowd = crowd_of(temporary_name("newer"), protocol="consumer", assignor="uniform")
 
+    crowd.end_sessions_after(DOOMED_SESSION_MS)
     coming_and_going(crowd, ["confluent", "java"])
+    crowd.finish()
+
+
+def test_static_members_of_the_newer_protocol_keep_their_place(crowd_of: MakeCrowd) -> None:
+    crowd = crowd_of(temporary_name("place"), protocol="consumer", assignor="uniform")
+    crowd.start("confluent")
+
     names = [static_restart(crowd, library, crash=False) for library in ("confluent", "java")]
-    older_of_two_instances_stays(crowd, names[0], "java")
     older_of_two_instances_stays(crowd, names[1], "confluent")
+    older_of_two_instances_stays(crowd, names[0], "java")
     crowd.finish()
 
 
@@ -137,6 +137,9 @@ def test_patterns_and_new_partitions_reach_members_of_the_newer_protocol(
     for grown in admin.create_partitions([NewPartitions(t, total) for t in topics]).values():
         grown.result(30)
     crowd.grow((topic, index) for topic in topics for index in range(total))
+    crowd.settle()
+    create_topics(quick.bootstrap, f"{prefix}-c", partitions=PARTITIONS)
+    crowd.grow((f"{prefix}-c", index) for index in range(PARTITIONS))
     crowd.settle()
     crowd.finish()
 

@@ -1,7 +1,8 @@
 """A relay between clients and a broker that loses answers: a request arrives, its answer does not.
 
 Frames are passed on whole.  Where the rule says so, an answer to Produce is dropped together with
-the connection, as if the network had failed just after the broker did its work.
+the connection, as if the network had failed just after the broker did its work.  Requests of the
+kinds in `kept` are also kept, to be sent again when no one expects them any more.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ PRODUCE = 0
 class DroppingRelay:
     """Listens on `port`; set `target_port` before a client connects.  A context manager."""
 
-    def __init__(self, is_lost: Callable[[], bool]) -> None:
-        """`is_lost` is asked about each answer to Produce, one at a time."""
+    def __init__(
+        self, is_lost: Callable[[], bool] = lambda: False, kept: frozenset[int] = frozenset()
+    ) -> None:
+        """`is_lost` is asked about each answer to Produce, one at a time; `kept` has api keys."""
         self.target_port = 0
         self.lost = 0
+        self.kept_frames: list[bytes] = []
+        self._kept = kept
         self._is_lost = is_lost
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
@@ -76,6 +81,8 @@ class DroppingRelay:
             key, _, correlation_id = struct.unpack_from(">hhi", frame, 4)
             if key == PRODUCE:
                 produces.add(correlation_id)
+            if key in self._kept:
+                self.kept_frames.append(frame)
             if not _pass_on(broker, frame):
                 break
         _end(broker)

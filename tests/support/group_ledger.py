@@ -135,7 +135,9 @@ class Ledger:
     def _replace(self, name: str, member: MemberState) -> None:
         """Of two static members with one instance id the newer has the place."""
         for other, older in self.members.items():
-            if other != name and older.instance is not None and older.instance == member.instance:
+            if other == name:
+                return  # those that follow were started later
+            if older.instance is not None and older.instance == member.instance:
                 older.is_replaced = True
                 self._gone(older, set(older.holds))
 

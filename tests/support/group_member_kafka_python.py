@@ -59,6 +59,15 @@ class Listener(AsyncConsumerRebalanceListener):
             else:
                 self.diary.committed(offsets)
         self.diary.revoked(parts)
+        self.forget(parts)
+
+    def forget(self, parts: list[Part]) -> None:
+        """kafka-python 3.0.12 keeps its positions until a rebalance has succeeded: if the next one
+        fails and the one after it brings a partition back, it would go on where it once was.
+        """
+        assignment = self.consumer._subscription
+        gone = {TopicPartition(*part) for part in parts}
+        assignment.assign_from_subscribed(sorted(assignment.assigned_partitions() - gone))
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         parts = [(one.topic, one.partition) for one in assigned]

@@ -6,6 +6,7 @@ The order of things comes from the crowd's seed; the ledger judges every line me
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from group_crowd import Crowd
@@ -15,26 +16,30 @@ DOOMED_SESSION_MS = 4_000
 
 
 def coming_and_going(crowd: Crowd, libraries: Sequence[str], **orders: Any) -> None:
-    """Of each library the first member crashes, the second leaves in order, the third stays."""
+    """Of each library the first member crashes, the second leaves in order, the third stays.
+
+    Two libraries at a time, so that the group is never left alone with a single one.
+    """
     first = {
         library: crowd.start(library, session_ms=DOOMED_SESSION_MS, **orders)
         for library in libraries
     }
     crowd.settle()
-    crashing = crowd.random.sample(libraries, len(libraries))
+    order = crowd.random.sample(libraries, len(libraries))
+    waves = [order[at : at + 2] for at in range(0, len(order), 2)]
     second: dict[str, str] = {}
-    for library, before in zip([*crashing, None], [None, *crashing], strict=True):
+    for crashing, leaving in zip([*waves, []], [[], *waves], strict=True):
         steps: list[Callable[[], object]] = []
-        if library is not None:
-            steps.append(lambda name=first[library]: crowd.kill(name))
+        for library in crashing:
+            steps.append(partial(crowd.kill, first[library]))
             second[library] = crowd.start(library, **orders)
-        if before is not None:
-            steps.append(lambda name=second[before]: crowd.leave(name))
-            steps.append(lambda library=before: crowd.start(library, **orders))
+        for library in leaving:
+            steps.append(partial(crowd.leave, second[library]))
+            steps.append(partial(crowd.start, library, **orders))
         crowd.random.shuffle(steps)
         for step in steps:
             step()
-            if crowd.random.random() < 0.3:
+            if crowd.random.random() < 0.2:
                 crowd.settle()
         crowd.settle()
 
@@ -55,9 +60,10 @@ def static_restart(crowd: Crowd, library: str, *, crash: bool, **orders: Any) ->
         crowd.leave(old)
     new = crowd.start(library, instance=instance, **orders)
     crowd.settle()
-    assert crowd.member(new).holds == held
-    assert _rebalances(crowd, new) == before
-    assert crowd.member(new).generation == generation
+    returned, others = crowd.member(new), _rebalances(crowd, new)
+    assert returned.holds == held, f"{new} had {held} and got {returned.holds}"
+    assert others == before, f"the others had {before}, and then {others}"
+    assert returned.generation == generation, (returned.generation, generation)
     return new
 
 
@@ -105,6 +111,7 @@ def only_what_moves_is_given_up(crowd: Crowd, library: str, **orders: Any) -> st
     crowd.settle()
     taken = crowd.member(new).holds
     for name, held in before.items():
-        assert crowd.member(name).given_up - given[name] == len(held & taken)
-        assert crowd.member(name).holds == held - taken
+        now = crowd.member(name)
+        assert now.holds == held - taken, f"{name} had {held}, lost {taken}, has {now.holds}"
+        assert now.given_up - given[name] == len(held & taken), f"{name} gave up more than {taken}"
     return new

@@ -87,6 +87,15 @@ class WireClient:
         _, pos = read_response_header(payload, described, version)
         return described.response.decode(payload, version, pos)
 
+    def replay(self, frame: bytes) -> Any:
+        """Send a frame that some client once sent, byte for byte; the answer to it."""
+        key, version = struct.unpack_from(">hh", frame, 4)
+        self.sock.sendall(frame)
+        described = api(ApiKey(key))
+        payload = self.receive_frame()
+        _, pos = read_response_header(payload, described, version)
+        return described.response.decode(payload, version, pos)
+
     def receive_frame(self) -> bytes:
         (size,) = struct.unpack(">i", self._exactly(4))
         return self._exactly(size)

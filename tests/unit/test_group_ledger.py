@@ -75,6 +75,34 @@ def test_a_static_member_may_come_back_in_its_generation() -> None:
     assert faults(members, assigned(A, 1, 0), line(A, "killed"), assigned(B, 1, 0)) == []
 
 
+def test_what_a_replaced_static_member_still_reads_does_not_count() -> None:
+    members = [started(A, "x"), started(B, "x")]
+    zombie = [read(A, 1, 9, 12), commit(A, 12)[0]]
+
+    assert faults(members, HELD, assigned(B, 1, 0), zombie, line(A, "ended")) == []
+    assert faults(members, HELD, zombie, assigned(B, 1, 0), read(B, 1, 1, 3)) != []
+
+
+def test_a_commit_that_is_taken_from_a_replaced_static_member_is_a_fault() -> None:
+    members = [started(A, "x"), started(B, "x")]
+    zombie = [read(A, 1, 9, 12), *commit(A, 12)]
+
+    assert "a committed t-0, which b holds" in faults(members, HELD, assigned(B, 1, 0), zombie)[0]
+
+
+def test_a_refused_last_commit_is_forgiven_only_where_that_is_said() -> None:
+    refused = line(A, "refused", offsets=[[T, 0, 9]], error="IllegalGeneration")
+    lines = [*BOTH, *HELD, commit(A, 9)[0], refused, revoked(A, 0)]
+    strict, forgiving = Ledger(), Ledger()
+    forgiving.forgives_refusals = True
+    for one in [*lines, assigned(B, 2, 0), read(B, 2, 0, 12)]:
+        strict.take(one)
+        forgiving.take(one)
+
+    assert "IllegalGeneration" in strict.faults[0]
+    assert forgiving.faults == []
+
+
 HELD = [assigned(A, 1, 0), read(A, 1, 0, 9)]
 COMMITTED = [*HELD, *commit(A, 9)]
 

@@ -155,7 +155,10 @@ class BrokerPart:
         replicas.load(self._image)
 
     def load_coordinators(self) -> None:
-        """Take charge of groups and transactions; logs that nobody knows are moved aside first."""
+        """Take charge of groups and transactions; logs that nobody knows are moved aside first.
+
+        Not before clients can reach this broker: from here on the sessions of members count.
+        """
         self.logs.move_aside_unknown(self._is_known)
         self.broker.directories.load()
         self.broker.groups.load_all()

@@ -81,7 +81,7 @@ class Coordination:
         """Leader epoch of each partition that this broker leads and the runtime knows of."""
         self._creating: list[Callable[[ApiError | None], None]] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = 0.0
+        self._timer_at_ms = 0
 
     @property
     def runtime(self) -> Runtime:
@@ -112,13 +112,13 @@ class Coordination:
         deadline = self.runtime.next_deadline()
         if deadline is None:
             return
-        when = self.broker.clock.monotonic() + max(0, deadline - self.now_ms()) / 1000
         if self._timer is not None:
-            if self._timer_at <= when:
+            if self._timer_at_ms <= deadline:
                 return
             self._timer.cancel()
+        when = self.broker.clock.monotonic() + max(0, deadline - self.now_ms()) / 1000
         self._timer = self._loop.call_at(when, self._tick)
-        self._timer_at = when  # uvloop's handle does not always tell
+        self._timer_at_ms = deadline
 
     def _tick(self) -> None:
         self._timer = None
@@ -323,6 +323,9 @@ def _written(replicas: ReplicaManager, found: Partition, last_offset: int, done:
     if found.write_failure is not None:
         done(found.write_failure)
         return
+    if found.is_alone and found.is_leader and found.log is not None:
+        done(None)  # written here is written everywhere
+        return
 
     def attempt(expired: bool) -> bool:
         log = found.log
@@ -334,7 +337,5 @@ def _written(replicas: ReplicaManager, found: Partition, last_offset: int, done:
         done(None)
         return True
 
-    if found.is_alone and found.is_leader and found.log is not None:
-        done(None)  # written here is written everywhere
-    elif not attempt(False):
+    if not attempt(False):
         replicas.produces.park(Parked(attempt, [found], NEVER))

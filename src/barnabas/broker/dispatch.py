@@ -80,6 +80,13 @@ class Later:
         if self._is_resolved:
             callback(self._response)
 
+    def settled(self) -> Message | Later:
+        """The response, if it is known already: then nobody need wait."""
+        response = self._response
+        if self._is_resolved and response is not None and not isinstance(response, Exception):
+            return response
+        return self
+
     def abandon(self) -> None:
         """Nobody waits any more.  The work itself goes on where it has effects."""
         if not self._is_resolved and self.on_abandon is not None:

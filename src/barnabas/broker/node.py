@@ -205,8 +205,8 @@ class Node:
         self._make_server(part)
         await self._listen(controllers=True)
         part.broker.epoch = await register(part.broker, SUPPORTED)
-        part.load_coordinators()
         await self._listen(controllers=False)
+        part.load_coordinators()
 
     async def _start_broker(self, part: BrokerPart, joining: Joining) -> None:
         listeners = self._client_listeners()
@@ -214,8 +214,8 @@ class Node:
         part.load(joining.image, joining.controller, listeners, epoch=epoch)
         joining.follow(part)
         self._make_server(part)
-        part.load_coordinators()
         await self._listen(controllers=False)
+        part.load_coordinators()
         await joining.enter()
 
     async def _start_with_zookeeper(self, pool: FilePool, known_id: str | None) -> None:
@@ -250,8 +250,8 @@ class Node:
         joining.follow(part)
         part.on_config = self._server.configure
         planes.broker = Requests(part.broker, load_handlers())
-        part.load_coordinators()
         await self._listen_on([one for one in self._bindings if one not in between])
+        part.load_coordinators()
         await joining.enter()
         zookeeper.announce()
 

@@ -26,7 +26,7 @@ from barnabas.base.errors import (
 )
 from barnabas.coordinator import runtime_codec
 from barnabas.coordinator.runtime_errors import append_error
-from barnabas.coordinator.runtime_slot import Done, Pending, Slot, Status, Waiter
+from barnabas.coordinator.runtime_slot import Done, Pending, Slot, Status, Waiter, deliver
 from barnabas.coordinator.runtime_types import (
     Answer,
     Appender,
@@ -176,7 +176,10 @@ class Runtime:
         except Exception:
             log.exception("a request could not be decided")
             decision = Decision(reply=event.refuse(UnknownServerError()))
-        self._carry_out(slot, decision, Waiter(event, done), ticket, now_ms)
+        if decision.is_plain_reply and not slot.pending:
+            deliver(done, decision.reply)  # nothing to wait for: the usual heartbeat
+        else:
+            self._carry_out(slot, decision, Waiter(event, done), ticket, now_ms)
         self._run_due(slot, now_ms)
 
     def broadcast(self, event: Event, *, now_ms: int) -> None:
@@ -247,16 +250,17 @@ class Runtime:
                 self._carry_out(slot, decision, None, 0, now_ms)
                 if slot.is_gone():
                     return
-        while (late := slot.first_awaited()) is not None and late.deadline_ms <= now_ms:
+            due = slot.shard.next_deadline()
+        while (late := slot.first_awaited()) is not None:
+            if late.deadline_ms > now_ms:
+                self._note(late.deadline_ms)
+                break
             late.refuse(CoordinatorNotAvailable("The change was not replicated in time."))
-        self._note_deadline(slot)
+        self._note(due)
 
     def _carry_out(
         self, slot: Slot, decision: Decision, waiter: Waiter | None, ticket: Ticket, now_ms: int
     ) -> None:
-        if waiter is not None and not slot.pending and decision.is_plain_reply:
-            waiter.answer(decision.reply)  # nothing to wait for: the usual heartbeat
-            return
         pending = slot.enqueue(decision, waiter, ticket, now_ms + self.commit_timeout_ms)
         if decision.records and not self._write(slot, pending, decision, now_ms):
             return

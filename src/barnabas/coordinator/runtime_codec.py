@@ -32,7 +32,7 @@ from barnabas.records.batch import (
 )
 from barnabas.records.compression import Buffer, Codec
 from barnabas.records.control import ControlType, control_type
-from barnabas.records.header import HEADER
+from barnabas.records.header import HEADER, set_crc
 
 if TYPE_CHECKING:
     from barnabas.coordinator.runtime_types import Shard
@@ -106,8 +106,7 @@ def encode_records(
     batch += b"".join(parts)
     length = len(batch) - LOG_OVERHEAD
     HEADER.pack_into(batch, 0, *_header(parts, now_ms, producer, length=length))
-    crc = batch_crc(batch)
-    HEADER.pack_into(batch, 0, *_header(parts, now_ms, producer, length=length, crc=crc))
+    set_crc(batch, batch_crc(batch))
     return batch
 
 
@@ -117,7 +116,6 @@ def _header(
     producer: Producer | None,
     *,
     length: int = 0,
-    crc: int = 0,
     codec: Codec = Codec.NONE,
 ) -> tuple[int, ...]:
     """The fields of `BatchHeader`, in their order."""
@@ -127,7 +125,7 @@ def _header(
         length,
         NO_LEADER_EPOCH,
         MAGIC,
-        crc,
+        0,  # the CRC, set at last
         codec if producer is None else codec | TRANSACTIONAL,
         len(parts) - 1,
         now_ms,

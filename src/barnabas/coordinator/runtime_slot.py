@@ -24,6 +24,14 @@ class Status(enum.Enum):
     GONE = "gone"
 
 
+def deliver(done: Done, reply: Any) -> None:
+    """What goes wrong with an answer concerns nobody but who asked."""
+    try:
+        done(reply)
+    except Exception:
+        log.exception("a reply could not be delivered")
+
+
 @dataclass(slots=True, eq=False)
 class Waiter:
     """Someone who wants an answer."""
@@ -32,10 +40,7 @@ class Waiter:
     done: Done
 
     def answer(self, reply: Any) -> None:
-        try:
-            self.done(reply)
-        except Exception:
-            log.exception("a reply could not be delivered")
+        deliver(self.done, reply)
 
     def refuse(self, error: ApiError) -> None:
         self.answer(self.event.refuse(error))

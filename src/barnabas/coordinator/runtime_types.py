@@ -16,9 +16,12 @@ Ticket: TypeAlias = int
 Committed: TypeAlias = "Callable[[Exception | None], None]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CoordinatorRecord:
-    """One record of an internal topic.  `value` None is a tombstone: the key is forgotten."""
+    """One record of an internal topic.  `value` None is a tombstone: the key is forgotten.
+
+    Nobody changes one; it is not frozen because there is one for every commit.
+    """
 
     key: Message
     key_version: int
@@ -42,8 +45,7 @@ class Answer(NamedTuple):
     reply: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(NamedTuple):
     """What a shard makes of an event.
 
     The runtime appends `records` as one batch and replays them at once; replies and effects leave

@@ -186,6 +186,11 @@ def set_offset_and_epoch(
     _EPOCH.pack_into(buf, pos + 12, leader_epoch)
 
 
+def set_crc(buf: bytearray | memoryview, crc: int) -> None:
+    """Set, in place, the CRC of the batch at the start of `buf`."""
+    _CRC.pack_into(buf, _CRC_POSITION, crc)
+
+
 def set_max_timestamp(
     buf: bytearray | memoryview, pos: int, timestamp: int, *, log_append_time: bool
 ) -> None:

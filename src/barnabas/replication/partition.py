@@ -18,13 +18,13 @@ from barnabas.base.errors import (
     StorageFailed,
     UnknownLeaderEpoch,
 )
-from barnabas.records.batch import set_offset_and_epoch
+from barnabas.records.batch import read_header, set_offset_and_epoch
+from barnabas.records.validate import Validated
 from barnabas.replication.followers import Followers
 from barnabas.replication.held import HeldAnswers
 from barnabas.replication.throttle import is_throttled
 
 if TYPE_CHECKING:
-    from barnabas.records.validate import Validated
     from barnabas.replication.followers import Eligible
     from barnabas.replication.purgatory import Parked
     from barnabas.storage.config import LogConfig
@@ -230,6 +230,11 @@ class Partition:
         log = self.leader_log()
         if self.has_too_few:
             self._refuse_few_replicas()
+        header = read_header(data)
+        if header.producer_id < 0:
+            return log.append_as_leader(
+                Validated(data, header, -1), leader_epoch=self.leader_epoch, now_ms=now_ms
+            )
         set_offset_and_epoch(data, 0, log.end_offset, self.leader_epoch)
         return log.append_as_follower(data, now_ms=now_ms)
 

@@ -8,7 +8,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from harness.brokers import Broker
 from harness.jvm import Jvm
@@ -150,12 +150,26 @@ class Client:
     def _how(self, how: How) -> dict[str, Any]:
         return {"codec": how.codec, "acks": how.acks, "idempotent": how.idempotent}
 
+    def transactional(self, transactional_id: str, *, timeout_ms: int = 60_000) -> Transactional:
+        return Transactional(self, transactional_id, timeout_ms)
+
     def consume(
-        self, topic: str, *, count: int, start: str | int = "beginning", partition: int = 0
+        self,
+        topic: str,
+        *,
+        count: int,
+        start: str | int = "beginning",
+        partition: int = 0,
+        committed: bool = False,
     ) -> list[Record]:
         """`start` is `beginning`, an offset, or `time:<ms>`. Never asks for a consumer group."""
         where = {"topic": topic, "partition": partition, "from": str(start), "count": count}
-        answers = self.ask("consume", **where, properties=self.consumer_properties)
+        properties = dict(self.consumer_properties)
+        if committed:
+            properties["isolation.level"] = "read_committed"
+        answers = self.ask(
+            "consume", **where, properties=properties, isolation_level=int(committed)
+        )
         return [
             Record(
                 key=_bytes(answer["key"]),
@@ -168,6 +182,42 @@ class Client:
             )
             for answer in answers
         ]
+
+
+class Transactional:
+    """A transactional producer of a client library, until its context ends."""
+
+    def __init__(self, client: Client, transactional_id: str, timeout_ms: int) -> None:
+        self._client = client
+        self._name = os.urandom(6).hex()
+        self._opening = {"transactional_id": transactional_id, "timeout_ms": timeout_ms}
+
+    def __enter__(self) -> Self:
+        self._ask("open", **self._opening)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ask("close")
+
+    def _ask(self, step: str, **arguments: Any) -> None:
+        self._client.ask(f"txn_{step}", name=self._name, **arguments)
+
+    def begin(self) -> None:
+        self._ask("begin")
+
+    def send(self, topic: str, value: str) -> None:
+        """To partition 0; returns when the broker has it."""
+        self._ask("send", topic=topic, value=value)
+
+    def send_offset(self, topic: str, offset: int, group: str) -> None:
+        """The position of a group in partition 0."""
+        self._ask("offset", topic=topic, offset=offset, group=group)
+
+    def commit(self) -> None:
+        self._ask("commit")
+
+    def abort(self) -> None:
+        self._ask("abort")
 
 
 class JavaClient(Client):

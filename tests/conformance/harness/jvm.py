@@ -20,15 +20,20 @@ class ToolRun:
     log: str
 
 
+def program(main: str, *, megabytes: int = 256) -> list[str]:
+    """The command that runs one of the classes in `java/src`, in a JVM that starts quickly."""
+    logging = CONFORMANCE / "java" / "log4j2.properties"
+    options = [f"-Xmx{megabytes}m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
+    classes = compiled(CONFORMANCE / "java" / "src")
+    command = [need("java"), *options, f"-Dlog4j2.configurationFile={logging}"]
+    return [*command, "-cp", f"{classes}:{classpath()}", main]
+
+
 class Jvm(LineProcess):
     """Not safe for threads; each test worker has its own."""
 
     def __init__(self, log_path: Path) -> None:
-        logging = CONFORMANCE / "java" / "log4j2.properties"
-        options = ["-Xmx768m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
-        classes = compiled(CONFORMANCE / "java" / "src")
-        command = [need("java"), *options, f"-Dlog4j2.configurationFile={logging}"]
-        super().__init__([*command, "-cp", f"{classes}:{classpath()}", "Harness"], log_path)
+        super().__init__(program("Harness", megabytes=768), log_path)
 
     def tool(self, main: str, *arguments: str, stdin: str = "") -> ToolRun:
         """Run a tool by the name of its class. Its status is data, not an exception."""

@@ -7,6 +7,7 @@ const Batch = require('kafkajs/src/consumer/batch')
 const defaultSocketFactory = require('kafkajs/src/network/socketFactory')
 const { createLogger } = require('kafkajs/src/loggers')
 const codecs = require('./codecs')
+const transactions = require('./transactions')
 
 const toStderr = () => ({ namespace, log }) => console.error(namespace, log.message)
 const retry = { retries: 5, initialRetryTime: 100 }
@@ -155,6 +156,7 @@ const resource = q => ({ type: ConfigResourceTypes[q.kind.toUpperCase()], name: 
 const pairs = object => Object.entries(object || {}).map(([name, value]) => ({ name, value }))
 
 const operations = {
+  ...transactions(kafka),
   produce,
   consume,
   offset: q => withCluster(q, cluster => offsetOf(cluster, q, q.at)),

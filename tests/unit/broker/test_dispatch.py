@@ -98,3 +98,15 @@ def test_there_is_nothing_to_give_up_once_the_answer_is_there() -> None:
 
 def test_giving_up_an_answer_that_nobody_prepares_is_fine() -> None:
     Later().abandon()
+
+
+def test_an_answer_that_is_known_already_need_not_be_waited_for() -> None:
+    later, failed = Later(), Later()
+    assert later.settled() is later
+
+    answer = MetadataResponse()
+    later.resolve(answer)
+    failed.resolve(ValueError("a fault of our own"))
+
+    assert later.settled() is answer
+    assert failed.settled() is failed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.dispatch import Later, RequestContext
@@ -15,21 +16,22 @@ if TYPE_CHECKING:
 
 def call(ctx: RequestContext, request: Message) -> Call:
     """The request, with who sent it, as DescribeGroups shows it."""
+    return _call_type()(request, ctx.api_version, ctx.client_id or "", f"/{ctx.peer_host}")
+
+
+@cache
+def _call_type() -> type[Call]:
+    """Not imported before somebody has a group."""
     from barnabas.coordinator.group.events import Call
 
-    return Call(
-        request=request,
-        version=ctx.api_version,
-        client_id=ctx.client_id or "",
-        client_host=f"/{ctx.peer_host}",
-    )
+    return Call
 
 
-def ask_groups(broker: Broker, ctx: RequestContext, request: Message) -> Later:
-    """The group coordinator's answer."""
+def ask_groups(broker: Broker, ctx: RequestContext, request: Message) -> Message | Later:
+    """The group coordinator's answer; to most heartbeats it comes at once."""
     later = Later()
     broker.groups.handle(call(ctx, request), later.resolve)
-    return later
+    return later.settled()
 
 
 class Gather:

@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import UnknownTopicOrPartition
 from barnabas.broker.dispatch import Later, RequestContext, handles
-from barnabas.broker.handlers.group_calls import call
+from barnabas.broker.handlers.group_calls import ask_groups, call
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
 
 
 @handles(ApiKey.OFFSET_COMMIT, versions=(2, 9))
 def offset_commit(
     broker: Broker, ctx: RequestContext, request: OffsetCommitRequest
-) -> OffsetCommitResponse | Later:
+) -> Message | Later:
     from barnabas.coordinator.group.refusals import refuse
 
+    if all(topic.name in broker.image.topics for topic in request.topics):
+        return ask_groups(broker, ctx, request)
     asked = request.topics
     request.topics = [topic for topic in asked if topic.name in broker.image.topics]
     unknown = OffsetCommitRequest(topics=[t for t in asked if t.name not in broker.image.topics])

@@ -13,9 +13,12 @@ from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
     from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest
 
 
 @handles(ApiKey.OFFSET_FETCH, versions=(1, 9))
-def offset_fetch(broker: Broker, ctx: RequestContext, request: OffsetFetchRequest) -> Later:
+def offset_fetch(
+    broker: Broker, ctx: RequestContext, request: OffsetFetchRequest
+) -> Message | Later:
     return ask_groups(broker, ctx, request)

@@ -13,9 +13,10 @@ from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
     from barnabas.protocol.messages.join_group import JoinGroupRequest
 
 
 @handles(ApiKey.JOIN_GROUP, versions=(0, 9))
-def join_group(broker: Broker, ctx: RequestContext, request: JoinGroupRequest) -> Later:
+def join_group(broker: Broker, ctx: RequestContext, request: JoinGroupRequest) -> Message | Later:
     return ask_groups(broker, ctx, request)

@@ -10,9 +10,10 @@ from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
     from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 
 
 @handles(ApiKey.HEARTBEAT, versions=(0, 4))
-def heartbeat(broker: Broker, ctx: RequestContext, request: HeartbeatRequest) -> Later:
+def heartbeat(broker: Broker, ctx: RequestContext, request: HeartbeatRequest) -> Message | Later:
     return ask_groups(broker, ctx, request)

@@ -10,9 +10,10 @@ from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
     from barnabas.protocol.messages.leave_group import LeaveGroupRequest
 
 
 @handles(ApiKey.LEAVE_GROUP, versions=(0, 5))
-def leave_group(broker: Broker, ctx: RequestContext, request: LeaveGroupRequest) -> Later:
+def leave_group(broker: Broker, ctx: RequestContext, request: LeaveGroupRequest) -> Message | Later:
     return ask_groups(broker, ctx, request)

@@ -10,9 +10,10 @@ from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
     from barnabas.protocol.messages.sync_group import SyncGroupRequest
 
 
 @handles(ApiKey.SYNC_GROUP, versions=(0, 5))
-def sync_group(broker: Broker, ctx: RequestContext, request: SyncGroupRequest) -> Later:
+def sync_group(broker: Broker, ctx: RequestContext, request: SyncGroupRequest) -> Message | Later:
     return ask_groups(broker, ctx, request)

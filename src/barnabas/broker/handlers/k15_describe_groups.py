@@ -10,9 +10,12 @@ from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
     from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 
 
 @handles(ApiKey.DESCRIBE_GROUPS, versions=(0, 6))
-def describe_groups(broker: Broker, ctx: RequestContext, request: DescribeGroupsRequest) -> Later:
+def describe_groups(
+    broker: Broker, ctx: RequestContext, request: DescribeGroupsRequest
+) -> Message | Later:
     return ask_groups(broker, ctx, request)

@@ -13,9 +13,10 @@ from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
     from barnabas.protocol.messages.list_groups import ListGroupsRequest
 
 
 @handles(ApiKey.LIST_GROUPS, versions=(0, 5))
-def list_groups(broker: Broker, ctx: RequestContext, request: ListGroupsRequest) -> Later:
+def list_groups(broker: Broker, ctx: RequestContext, request: ListGroupsRequest) -> Message | Later:
     return ask_groups(broker, ctx, request)

@@ -10,11 +10,12 @@ from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
     from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 
 @handles(ApiKey.CONSUMER_GROUP_HEARTBEAT, versions=(0, 1))
 def consumer_group_heartbeat(
     broker: Broker, ctx: RequestContext, request: ConsumerGroupHeartbeatRequest
-) -> Later:
+) -> Message | Later:
     return ask_groups(broker, ctx, request)

@@ -10,11 +10,12 @@ from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.protocol.message import Message
     from barnabas.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 
 
 @handles(ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1))
 def consumer_group_describe(
     broker: Broker, ctx: RequestContext, request: ConsumerGroupDescribeRequest
-) -> Later:
+) -> Message | Later:
     return ask_groups(broker, ctx, request)

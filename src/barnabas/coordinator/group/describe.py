@@ -180,7 +180,7 @@ def _described_member(state: GroupState, group: ConsumerGroup, member: ConsumerM
         client_host=member.client_host,
         subscribed_topic_names=list(member.names),
         subscribed_topic_regex=member.regex,
-        assignment=_assignment(state, member.assigned),
+        assignment=_assignment(state, member.owned),
         target_assignment=_assignment(state, group.target_of(member.member_id)),
         member_type=_CLASSIC_MEMBER if member.uses_classic else _CONSUMER_MEMBER,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +81,7 @@ def _each_shard(
     shards = _by_shard(coordinator, groups)
     gather = _Gather(len(shards), done)
     for place, (partition, names) in enumerate(shards):
-        event = replace(call, request=part(names))
+        event = call._replace(request=part(names))
         coordinator.runtime.schedule(partition, event, gather.slot(place), now_ms=now_ms)
 
 

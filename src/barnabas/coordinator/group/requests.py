@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from barnabas.base.errors import UnknownMemberId
@@ -38,9 +37,9 @@ if TYPE_CHECKING:
 
 def decide(state: GroupState, event: Any, ticket: Ticket, now_ms: int) -> Decision:
     """Decide on an event of `events.py`."""
+    if isinstance(event, Call):
+        return _DECIDERS[type(event.request)](state, event, ticket, now_ms)
     match event:
-        case Call():
-            return _DECIDERS[type(event.request)](state, event, ticket, now_ms)
         case FetchOffsets():
             return Decision(reply=offsets.fetch(state, event))
         case TopicsChanged():
@@ -71,7 +70,7 @@ def _join(state: GroupState, call: Call, ticket: Ticket, now_ms: int) -> Decisio
     if group.group_id not in state.groups:
         state.groups[group.group_id] = group
         return decision  # refused: the group stays what it was
-    return replace(decision, records=(*group.tombstones(), *decision.records))
+    return decision._replace(records=(*group.tombstones(), *decision.records))
 
 
 def _sync(state: GroupState, call: Call, ticket: Ticket, now_ms: int) -> Decision:

@@ -7,7 +7,6 @@ again if they were for groups of several shards.  Pure like the rest: the runtim
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from barnabas.base.errors import (
@@ -171,7 +170,7 @@ class GroupCoordinator:
         request = LeaveGroupRequest(
             group_id=single.group_id, members=[MemberIdentity(member_id=single.member_id)]
         )
-        self._one(replace(call, request=request), unpack, now_ms)
+        self._one(call._replace(request=request), unpack, now_ms)
 
     def _consumer_heartbeat(self, call: Call, done: Done, now_ms: int) -> None:
         if not self.config.serves_consumer_protocol:

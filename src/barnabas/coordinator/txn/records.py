@@ -36,7 +36,7 @@ _WRITTEN: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransactionRecord(CoordinatorRecord):
     """A record, and what its writer remembers besides until it restarts."""
 

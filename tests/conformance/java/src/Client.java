@@ -37,8 +37,12 @@ import java.util.concurrent.Future;
 /** Kafka's Java client, one method an operation. Bytes travel as base64, absent ones as null. */
 final class Client implements AutoCloseable {
     private final Map<String, Admin> admins = new HashMap<>();
+    private final Transactions transactions = new Transactions();
 
     JsonNode call(String op, JsonNode q) throws Exception {
+        if (op.startsWith("txn_")) {
+            return transactions.call(op, q);
+        }
         switch (op) {
             case "create_topic": return createTopic(q);
             case "delete_topic": return deleteTopic(q);
@@ -58,6 +62,7 @@ final class Client implements AutoCloseable {
 
     @Override
     public void close() {
+        transactions.close();
         admins.values().forEach(admin -> admin.close(Duration.ofSeconds(5)));
     }
 

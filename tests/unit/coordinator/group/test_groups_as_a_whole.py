@@ -181,6 +181,22 @@ def test_a_consumer_group_shows_what_its_members_have_and_should_have() -> None:
     )
 
 
+def test_partitions_that_a_member_is_still_to_give_up_are_shown_as_its_own() -> None:
+    machine = GroupMachine([topic("t", 2)])
+    machine.consume("a", names=["t"])
+    machine.consume("b", names=["t"])
+    told = machine.consume("a", epoch=1)
+
+    def owned() -> list[list[int]]:
+        members = machine.describe_consumer().members
+        return [[i for t in m.assignment.topic_partitions for i in t.partitions] for m in members]
+
+    assert [t.partitions for t in told.assignment.topic_partitions] == [[0]]
+    assert owned() == [[0, 1], []]
+    machine.consume("a", epoch=1, owned={"t": [0]})
+    assert owned() == [[0], []]
+
+
 def test_consumer_groups_that_cannot_be_described() -> None:
     machine = three_groups()
 

@@ -75,6 +75,16 @@ class Member:
     def uses_classic(self) -> bool:
         return self.classic is not None
 
+    @property
+    def owned(self) -> Partitions:
+        """What nobody else may have: its partitions, and those that it is still to give up."""
+        if not self.revoking:
+            return self.assigned
+        return {
+            topic: self.assigned.get(topic, frozenset()) | self.revoking.get(topic, frozenset())
+            for topic in {**self.assigned, **self.revoking}
+        }
+
     def is_reconciled(self, target_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
