@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from barnabas_process import BarnabasProcess
 from cluster_processes import cluster
 from cluster_view import ClusterView
 from eventually import eventually
 from quick_clients import read_all, send, values
 from wire_client import WireClient
+from zookeeper_server import free_port
 
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.describe_quorum import (
@@ -61,6 +63,41 @@ def test_a_broker_that_was_away_for_long_starts_from_a_snapshot(tmp_path: Path) 
         assert "metadata taken from the snapshot" in two.brokers[1].log
         view.await_isr("before", 0, 1)
         assert set(ClusterView(two.brokers[1].bootstrap).leaders("before")) == set(range(5))
+
+
+def test_a_node_that_is_both_serves_clients_and_takes_in_other_brokers(tmp_path: Path) -> None:
+    port = free_port()
+    listener = ("controller.listener.names=CONTROLLER", "node.id=1")
+    both = BarnabasProcess(
+        tmp_path / "both",
+        "process.roles=broker,controller",
+        f"listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:{port}",
+        *listener,
+    )
+    other = BarnabasProcess(
+        tmp_path / "other",
+        "process.roles=broker",
+        "node.id=2",
+        f"controller.quorum.voters=1@127.0.0.1:{port}",
+        "controller.listener.names=CONTROLLER",
+    )
+    with both, other:
+        view = ClusterView(both.bootstrap)
+        view.await_brokers(1, 2)
+        view.create("t", partitions=2, replicas=2)
+        leaders = view.leaders("t")
+        assert set(leaders.values()) == {1, 2}
+        for partition, leader in leaders.items():
+            place = (both if leader == 1 else other).bootstrap
+            send(place, "t", PAIRS, partition=partition, acks="all")
+
+        log = other.stop()
+
+        assert "without the controller's knowledge" not in log
+        view.await_isr("t", 1)
+        for partition in leaders:
+            found = values(read_all(both.bootstrap, "t", partition=partition))
+            assert found == [value for _, value in PAIRS]
 
 
 def test_its_listener_answers_the_apis_of_a_controller_and_no_others(tmp_path: Path) -> None:
