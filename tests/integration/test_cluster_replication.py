@@ -143,6 +143,9 @@ def test_what_only_a_dead_leader_had_is_cut_off_when_it_comes_back(
     for process in frozen:
         process.send_signal(signal.SIGSTOP)  # type: ignore[union-attr]
     try:
+        # The fetches that wait at the leader are answered with what comes first, and that may
+        # outlive it in the sockets of the others.
+        send(three.brokers[leader].bootstrap, "t", [(None, b"first")], acks=1)
         send(three.brokers[leader].bootstrap, "t", [(None, b"lost")] * 50, acks=1)
         three.brokers[leader].kill()
     finally:
@@ -156,7 +159,7 @@ def test_what_only_a_dead_leader_had_is_cut_off_when_it_comes_back(
 
     view.await_isr("t", 0, 1, 2)
     assert b"lost" not in await_equal_logs(three, 0, 1, 2)
-    assert read_values(one) == wanted(200)
+    assert [value for value in read_values(one) if value != b"first"] == wanted(200)
 
 
 def test_a_follower_whose_disk_was_replaced_copies_everything(

@@ -71,21 +71,19 @@ class FollowerReading(Reading):
         return news
 
     def read(self) -> bool:
-        """A high watermark that the follower has not heard of is told at once when it asks, and
-        not waited for with the answer under way: while there is load the next one has it anyway.
+        """A new high watermark is no reason to answer, unless consumers read from followers: the
+        next records bring it along.  The first answer for a partition does not wait.
         """
         enough = super().read()
-        if not self._is_noted:
-            self._is_noted = True
-            enough = enough or self._has_new_watermark()
-        elif self.broker.replicas.tells_watermarks:
-            enough = enough or self._has_new_watermark()
-        return enough and bool(self._results or not self.context.partitions())
+        self._is_noted = True
+        return (enough or self._has_news()) and bool(self._results or not self.context.partitions())
 
-    def _has_new_watermark(self) -> bool:
-        return any(
-            data.high_watermark != wanted.told_high_watermark for wanted, data in self._results
-        )
+    def _has_news(self) -> bool:
+        if self.broker.replicas.tells_watermarks:
+            return any(
+                data.high_watermark != wanted.told_high_watermark for wanted, data in self._results
+            )
+        return any(wanted.told_high_watermark < 0 for wanted, _ in self._results)
 
     def _read_one(
         self, wanted: SessionPartition, data: PartitionData, left: int, *, at_least_one: bool
