@@ -109,6 +109,19 @@ def test_a_process_that_dies_is_reported_and_the_others_go_on(tmp_path: Path) ->
         assert two.end(signal.SIGTERM) == 1
 
 
+def test_if_the_command_itself_is_killed_nothing_goes_on_without_it(tmp_path: Path) -> None:
+    with started("--brokers", "1", "--data-dir", str(tmp_path), "--listen", "127.0.0.1:0") as one:
+        one.ready()
+        pids = one.pids()
+        assert len(pids) == 2
+
+        one.process.kill()
+
+        eventually(lambda: not any(is_running(pid) for pid in pids.values()))
+        assert (tmp_path / "broker-0" / ".kafka_cleanshutdown").exists()
+        one.end(signal.SIGKILL)
+
+
 def test_if_one_cannot_start_none_is_left(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import resource
 import signal
 import sys
@@ -24,6 +25,8 @@ GC_THRESHOLDS = (50_000, 20, 20)
 """Requests leave next to no cycles behind, and all that wait for one write are alive at once: with
 Python's 700 a sixth of the time that commits take goes into looking for garbage."""
 
+STOP_WITH = "BARNABAS_STOP_WITH"
+"""Environment: the process that this one belongs to."""
 LOG_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
@@ -63,6 +66,24 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
+def _stop_with(process: str | None, loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    """Stop when that process ends, however it does."""
+    if process is None:
+        return
+    try:
+        handle = os.pidfd_open(int(process))
+    except ProcessLookupError:
+        stop.set()
+        return
+
+    def ended() -> None:
+        loop.remove_reader(handle)
+        os.close(handle)
+        stop.set()
+
+    loop.add_reader(handle, ended)
+
+
 async def _started(node: Node, stop: asyncio.Event) -> bool:
     """False if it was told to stop before: it may wait long, for a controller for one."""
     starting = asyncio.ensure_future(node.start())
@@ -86,6 +107,7 @@ async def _serve(config: BrokerConfig) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    _stop_with(os.environ.get(STOP_WITH), loop, stop)
     node = Node(config)
     if not await _started(node, stop):
         return 0

@@ -6,6 +6,7 @@ in order: the brokers, which tell the controller that they leave, then the contr
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -133,6 +134,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
+            env={**os.environ, "BARNABAS_STOP_WITH": str(os.getpid())},
             text=True,
             errors="replace",
             start_new_session=True,  # Ctrl-C is for the parent, which stops them in order
