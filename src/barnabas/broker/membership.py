@@ -110,6 +110,8 @@ class Membership:
             response = await self._link.ask(self._heartbeat())
             if response is not None and not response.error_code and not response.is_fenced:
                 break
+            if response is not None and response.error_code == ErrorCode.STALE_BROKER_EPOCH:
+                self.on_epoch(await self.register(self._request))  # it was unregistered meanwhile
             await asyncio.sleep(RETRY_S)
         while self._is_fenced():
             await self._reached(self._follower.image.applied_offset + 1)

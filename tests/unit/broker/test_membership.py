@@ -189,6 +189,22 @@ def test_it_is_in_when_it_has_seen_that_it_is_let_in() -> None:
     run(scenario())
 
 
+def test_a_broker_that_was_unregistered_on_its_way_in_registers_again() -> None:
+    async def scenario() -> None:
+        stale = BrokerHeartbeatResponse(error_code=int(ErrorCode.STALE_BROKER_EPOCH))
+        world = World(registered(), stale, registered(), BrokerHeartbeatResponse(is_fenced=False))
+        epochs: list[int] = []
+        world.membership.on_epoch = epochs.append
+        world.follower.replay(
+            RegisterBrokerRecord(broker_id=1, broker_epoch=EPOCH, fenced=False), offset=EPOCH
+        )
+        await world.membership.register(REGISTRATION)
+        await world.membership.enter()
+        assert epochs == [EPOCH]
+
+    run(scenario())
+
+
 def test_heartbeats_go_on_whatever_is_answered() -> None:
     async def scenario() -> None:
         well = BrokerHeartbeatResponse(is_fenced=False)
