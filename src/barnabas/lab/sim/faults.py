@@ -34,7 +34,7 @@ class Nemesis:
         brokers: list[SimHost],
         controllers: list[SimHost],
         in_sync: Callable[[], bool],
-        without: frozenset[str] = frozenset(),
+        faults: frozenset[str],
     ) -> None:
         """`in_sync`: whether all replicas of all partitions are in sync now."""
         self.world = world
@@ -46,7 +46,7 @@ class Nemesis:
         self._in_sync = in_sync
         self._busy: set[str] = set()
         self._lossy: SimHost | None = None
-        self._faults = {name: fault for name, fault in FAULTS.items() if name not in without}
+        self._faults = {name: fault for name, fault in FAULTS.items() if name in faults}
 
     async def run(self, until: float) -> None:
         """Faults one after the other, with pauses; run it twice to have them overlap."""

@@ -17,7 +17,7 @@ from barnabas.base.errors import ErrorCode
 from barnabas.lab.sim.checker import Violation, check
 from barnabas.lab.sim.client import Client
 from barnabas.lab.sim.consumer import Consumer
-from barnabas.lab.sim.faults import Nemesis
+from barnabas.lab.sim.faults import FAULTS, Nemesis
 from barnabas.lab.sim.history import History, Outcome
 from barnabas.lab.sim.loop import Stuck
 from barnabas.lab.sim.operator import Operator
@@ -28,7 +28,7 @@ from barnabas.lab.sim.world import World
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Coroutine
 
     from barnabas.controller.image import ClusterImage
     from barnabas.lab.sim.history import Partition
@@ -65,9 +65,9 @@ class Report:
 
 
 class Scenario:
-    """Builds and runs the world of one seed.  `plant` gets the world before anything starts."""
+    """Builds and runs the world of one seed.  `only`: the faults there are, if not all."""
 
-    def __init__(self, seed: int, *, plant: Callable[[World], None] | None = None) -> None:
+    def __init__(self, seed: int, *, only: frozenset[str] = frozenset()) -> None:
         self.world = World(seed)
         self.random = Random(self.world.random.getrandbits(64))
         self.history = History()
@@ -81,10 +81,8 @@ class Scenario:
             brokers=self.brokers,
             controllers=self.controllers,
             in_sync=self._in_sync,
-            without=frozenset(() if self._kind == "zookeeper" else ("zookeeper outage",)),
+            faults=only or self._possible_faults(),
         )
-        if plant is not None:
-            plant(self.world)
 
     def _build(self) -> None:
         """A controller and three brokers; or three brokers and ZooKeeper; or a single node."""
@@ -126,6 +124,9 @@ class Scenario:
             name = f"broker{number}"
             own = {"node.id": str(number), "listeners": f"PLAINTEXT://{name}:9092"}
             self.brokers.append(self.world.add(name, common | own))
+
+    def _possible_faults(self) -> frozenset[str]:
+        return frozenset(FAULTS) - (set() if self._kind == "zookeeper" else {"zookeeper outage"})
 
     def run(self) -> Report:
         with self.world as world:
@@ -276,6 +277,6 @@ class Scenario:
             await asyncio.sleep(0.25)
 
 
-def run_seed(seed: int, *, plant: Callable[[World], None] | None = None) -> Report:
-    """Run one seed."""
-    return Scenario(seed, plant=plant).run()
+def run_seed(seed: int, *, only: frozenset[str] = frozenset()) -> Report:
+    """Run one seed; with `only` some faults."""
+    return Scenario(seed, only=only).run()

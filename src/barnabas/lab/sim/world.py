@@ -89,7 +89,7 @@ class SimHost:
 
     async def _live(self, process: Process, config: BrokerConfig, machine: SimMachine) -> None:
         self.is_started = False
-        self.node = node = self._world.make_node(config, machine)
+        self.node = node = Node(config, machine)
         try:
             await node.start()
         except (ApiError, CannotJoin) as error:
@@ -159,8 +159,6 @@ class World:
         self.faults: list[str] = []
         """What went wrong inside, that never should."""
         self.lines: list[str] = []
-        self.make_node: Any = Node
-        """Makes a node; a test plants its bugs here."""
         self._began = self.loop.time()
 
     def add(self, name: str, settings: Mapping[str, str]) -> SimHost:
