@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from barnabas.broker.dispatch import Later
 from barnabas.broker.net.buffers import FramePool, ReceiveBuffer
-from barnabas.broker.net.connection import Connection, Slot
+from barnabas.broker.net.connection import Connection
+from barnabas.broker.net.parts import Slot
 
 
 class Transport(asyncio.Transport):

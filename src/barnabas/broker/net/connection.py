@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.base.errors import StorageFailed
 from barnabas.broker.net.buffers import FrameBuffer
+from barnabas.broker.net.parts import COPIED_BYTES_MAX, Slot, encoded_bytes, gather
 from barnabas.protocol.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -39,16 +40,6 @@ OUT_BYTES_MAX = 256 * 1024
 """Encoded answers that may wait for a client to read; slices of files do not count."""
 WAKE_BYTES = 16 * 1024
 """When a socket is full, this much goes through the transport, which tells when it has room."""
-
-
-class Slot:
-    """The place of an answer in the out list."""
-
-    __slots__ = ("later", "parts")
-
-    def __init__(self, later: Later) -> None:
-        self.later = later
-        self.parts: list[Any] | None = None
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -255,7 +246,7 @@ class Connection(asyncio.BufferedProtocol):
     def answer(self, parts: list[Any]) -> None:
         """Put an encoded answer into the queue."""
         self.out.extend(parts)
-        self.out_bytes += sum(map(_encoded_bytes, parts))
+        self.out_bytes += sum(map(encoded_bytes, parts))
 
     def answer_later(self, later: Later) -> Slot:
         slot = Slot(later)
@@ -268,7 +259,7 @@ class Connection(asyncio.BufferedProtocol):
         slot.parts = parts
         if slot is self._held:
             self._held = None
-        self.out_bytes += sum(map(_encoded_bytes, parts))
+        self.out_bytes += sum(map(encoded_bytes, parts))
         if not self.closed:
             self.turn.schedule(self)
 
@@ -295,7 +286,7 @@ class Connection(asyncio.BufferedProtocol):
             self.last_active = self.turn.now
             del out[:done]
             if self.out_bytes:
-                self.out_bytes = sum(map(_encoded_bytes, out))
+                self.out_bytes = sum(map(encoded_bytes, out))
         if (
             self._blocked
             and self._held is None
@@ -309,26 +300,18 @@ class Connection(asyncio.BufferedProtocol):
         done, count = 0, len(out)
         while done < count and self._writable:
             part = out[done]
-            if type(part) is bytes:
-                stop = done + 1
-                while stop < count:
-                    following = out[stop]
-                    if type(following) is bytes:
-                        stop += 1
-                    elif type(following) is Slot and following.parts is not None:
-                        out[stop : stop + 1] = following.parts
-                        count = len(out)
-                    else:
-                        break
-                data = b"".join(out[done:stop]) if stop > done + 1 else part
-                more = stop < count and type(out[stop]) is not Slot
-                self._send_bytes(data, more=more)
-                done = stop
-            elif type(part) is Slot:
+            if type(part) is Slot:
                 if part.parts is None:
                     break
                 out[done : done + 1] = part.parts
                 count = len(out)
+            elif type(part) is bytes or len(part) <= COPIED_BYTES_MAX:
+                stop = gather(out, done)
+                count = len(out)
+                data = b"".join(out[done:stop]) if stop > done + 1 else out[done]
+                more = stop < count and type(out[stop]) is not Slot
+                self._send_bytes(data, more=more)
+                done = stop
             else:
                 left = self._send_slice(part)
                 if len(left):
@@ -392,9 +375,3 @@ class Connection(asyncio.BufferedProtocol):
     def __str__(self) -> str:
         name = f" ({self.client_id!a})" if self.client_id else ""
         return f"connection from {self.peer_host}{name} on {self.listener.name}"
-
-
-def _encoded_bytes(part: Any) -> int:
-    if type(part) is Slot:
-        return sum(map(_encoded_bytes, part.parts or ()))
-    return len(part) if type(part) is bytes else 0

@@ -20,7 +20,8 @@ from barnabas.storage.fs import FileSlice
 
 if TYPE_CHECKING:
     from barnabas.broker.controller_part import ControllerPart
-    from barnabas.broker.net.connection import Connection, Slot
+    from barnabas.broker.net.connection import Connection
+    from barnabas.broker.net.parts import Slot
     from barnabas.broker.state import Broker
     from barnabas.protocol.message import Message
 
