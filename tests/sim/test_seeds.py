@@ -13,7 +13,7 @@ import sys
 import pytest
 
 SEEDS = 300
-SEEDS_PER_PROCESS = 15
+SEEDS_PER_PROCESS = 10
 
 
 def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
