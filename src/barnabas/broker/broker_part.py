@@ -153,6 +153,7 @@ class BrokerPart:
         broker.groups = Groups(broker, self._loop, schedule_turn=schedule)
         broker.transactions = Transactions(broker, self._loop, schedule_turn=schedule)
         replicas.load(self._image)
+        replicas.on_unopened = self._open_soon
 
     def load_coordinators(self) -> None:
         """Take charge of groups and transactions; logs that nobody knows are moved aside first.
@@ -197,6 +198,17 @@ class BrokerPart:
         """The controller knows this broker anew, as it was when it started."""
         self.broker.epoch = epoch
         self.broker.directories.registered_again()
+
+    def _open_soon(self) -> None:
+        self._loop.call_soon(self._open_more)
+
+    def _open_more(self) -> None:
+        """Logs that are too many for one turn of the loop."""
+        for partition in self.broker.replicas.open_more():
+            for coordination in (self.broker.groups, self.broker.transactions):
+                if partition.topic == coordination.topic:
+                    coordination.follow(partition.index)
+        self.turn.schedule()
 
     def _effective_config(self) -> BrokerConfig:
         return self.config.with_dynamic(

@@ -228,15 +228,16 @@ class Coordination:
             return
         for topic_id, index in changes.partitions:
             if topic_id == topic.id:
-                self._follow(index)
+                self.follow(index)
 
     def load_all(self) -> None:
         """At the start: everything that this broker leads."""
         topic = self.broker.image.topics.get(self.topic)
         for index in range(len(topic.partitions) if topic else 0):
-            self._follow(index)
+            self.follow(index)
 
-    def _follow(self, index: int) -> None:
+    def follow(self, index: int) -> None:
+        """Take charge of a partition that this broker leads, or give it up."""
         found = self.broker.replicas.find(self.topic, index)
         if found is None or not found.is_leader or found.log is None:
             self._drop(index)

@@ -7,6 +7,7 @@ the high watermark lets go of as many as it has passed, and looks at no other.  
 from __future__ import annotations
 
 from collections import deque
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from barnabas.base.errors import ErrorCode
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from barnabas.replication.purgatory import Purgatory
 
 NEVER = float("inf")
+REFUSED = Struct(">hqqq").pack(ErrorCode.KAFKA_STORAGE_ERROR, -1, -1, -1)
+"""Error code, base offset, log append time and log start offset of a produce that failed."""
 
 
 class Answer(Protocol):
@@ -122,3 +125,11 @@ def release(partition: Partition) -> None:
     few = partition.will_have_too_few
     code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND if few else ErrorCode.NONE
     partition.held.release(log.high_watermark, code)
+
+
+def refuse(unconfirmed: list[tuple[list[object], int, int]]) -> None:
+    """Turn encoded success answers into KAFKA_STORAGE_ERROR."""
+    for out, position, at in unconfirmed:
+        answer = out[position]
+        assert isinstance(answer, bytes)
+        out[position] = answer[:at] + REFUSED + answer[at + len(REFUSED) :]

@@ -183,7 +183,7 @@ class Partition:
         if not self.is_leader:
             raise NotLeader
         if self.log is None:
-            raise self.error or StorageFailed
+            raise self.error or NotLeader  # not made yet: it will be in a moment
         return self.log
 
     def any_log(self, current_leader_epoch: int = -1) -> Log:

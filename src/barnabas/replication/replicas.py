@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from struct import Struct
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import (
     ErrorCode,
     StorageFailed,
 )
-from barnabas.replication.held import release
+from barnabas.replication.held import refuse, release
+from barnabas.replication.opening import Opening
 from barnabas.replication.partition import Partition, Terms
 from barnabas.replication.partition_table import PartitionTable
 from barnabas.replication.purgatory import Purgatory, Waiters
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from barnabas.storage.manager import LogManager
 
 logger = logging.getLogger("barnabas.replicas")
-
-REFUSED = Struct(">hqqq").pack(ErrorCode.KAFKA_STORAGE_ERROR, -1, -1, -1)
-"""Error code, base offset, log append time and log start offset of a produce that failed."""
 
 
 class ReplicaManager(PartitionTable):
@@ -65,11 +62,13 @@ class ReplicaManager(PartitionTable):
         """Told of each partition that changed its leader, came or went."""
         self.on_isr_wanted: Callable[[Partition], None] = lambda partition: None
         """Told of each partition whose in-sync set the controller is to change."""
+        self.on_unopened: Callable[[], None] = lambda: None
+        """Told when `open_more` has something to do."""
+        self._opening = Opening(logs, topic_config)
         self._logs = logs
         self._topic_config = topic_config
         self._after_write: list[Callable[[], None]] = []
         self._gathered: list[Partition] | None = None
-        self._is_whole = True
 
     # -- metadata
 
@@ -79,19 +78,25 @@ class ReplicaManager(PartitionTable):
         While a log directory is broken, one without a log may have it there: it stays offline, as
         an empty log in its place would let records vanish and offsets be used twice.
         """
-        self._is_whole = len(self._logs.usable_directories()) == len(self._logs.directories)
+        usable = self._logs.usable_directories()
+        self._opening.is_whole = len(usable) == len(self._logs.directories)
         self.apply(image, image.as_changes())
-        self._is_whole = True
+        while self.open_more():
+            pass
+        self._opening.is_whole = True
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
         """Follow the journal, to `image`; who waits for several partitions is woken once."""
         self._image = image
         moved = self._gathered = []
+        self._opening.begin()
         try:
             self._apply(image, changes)
         finally:
             self._gathered = None
             self._wake_all(moved)
+        if self._opening:
+            self.on_unopened()
 
     def _apply(self, image: ClusterImage, changes: ImageChanges) -> None:
         for topic_id, topic in changes.topics_deleted.items():
@@ -139,33 +144,38 @@ class ReplicaManager(PartitionTable):
             topic_id=topic_id,
             terms=self.terms,
         )
-        self._open_log(partition)
         self._by_name[topic, index] = partition
         self._by_id[topic_id, index] = partition
+        self._opening.soon(partition)
         return partition
 
-    def _open_log(self, partition: Partition) -> None:
-        topic, index = partition.topic, partition.index
-        config = self._topic_config(topic)
-        partition.configure(config)
-        try:
-            if not self._is_whole and self._logs.get(topic, index) is None:
-                raise StorageFailed("its log is not in the log directories that can be used")
-            partition.log = self._logs.open(topic, index, partition.topic_id, config)
-            partition.error = None
-        except StorageFailed as error:
-            logger.warning("%s-%d is offline: %s", topic, index, error)
-            partition.error = error
+    def open_more(self) -> list[Partition]:
+        """Make some of the logs that one change of metadata wanted too many of; which.
+
+        Until then clients are told that somebody else leads, and ask again.
+        """
+        opened: list[Partition] = []
+        self._opening.begin()
+        while (partition := self._opening.take()) is not None:
+            if self._by_id.get((partition.topic_id, partition.index)) is partition:
+                self._open_now(partition)
+                opened.append(partition)
+        if self._opening:
+            self.on_unopened()
+        return opened
+
+    def _open_now(self, partition: Partition) -> None:
+        self._opening.now(partition)
+        if partition.log is not None:
+            partition.lead_from_here()
+            self._moved(partition)
 
     def retry_full_disk(self) -> None:
         """Make the logs that a full disk did not let us make.  Called now and then."""
         for partition in self._by_name.values():
             error = partition.error
             if error is not None and is_disk_full(error):
-                self._open_log(partition)
-                if partition.log is not None:
-                    partition.lead_from_here()
-                    self._moved(partition)
+                self._open_now(partition)
 
     def _drop(self, topic_id: bytes, index: int) -> None:
         partition = self._by_id.pop((topic_id, index), None)
@@ -358,7 +368,7 @@ class ReplicaManager(PartitionTable):
                 logger.warning("%s-%d refuses: %s", partition.topic, partition.index, failure)
                 partition.is_refusing = True
             partition.write_failure = failure
-            _refuse(partition.unconfirmed)
+            refuse(partition.unconfirmed)
             partition.held.refuse_from(
                 -1 if log is None else log.written_end_offset, ErrorCode.KAFKA_STORAGE_ERROR
             )
@@ -375,9 +385,7 @@ class ReplicaManager(PartitionTable):
     def next_deadline(self) -> float | None:
         """When `expire` must be called."""
         fetch, produce = self.fetches.next_deadline(), self.produces.next_deadline()
-        if fetch is None or produce is None:
-            return fetch if produce is None else produce
-        return min(fetch, produce)
+        return min((each for each in (fetch, produce) if each is not None), default=None)
 
     def expire(self, now: float) -> None:
         self.fetches.expire(now)
@@ -390,11 +398,3 @@ def _as_storage_failure(partition: Partition, error: Exception) -> StorageFailed
         return error
     logger.error("%s-%d was not written", partition.topic, partition.index, exc_info=error)
     return StorageFailed("its log cannot be written")
-
-
-def _refuse(unconfirmed: list[tuple[list[object], int, int]]) -> None:
-    """Turn encoded success answers into KAFKA_STORAGE_ERROR."""
-    for out, position, at in unconfirmed:
-        answer = out[position]
-        assert isinstance(answer, bytes)
-        out[position] = answer[:at] + REFUSED + answer[at + len(REFUSED) :]

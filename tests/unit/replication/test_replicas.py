@@ -20,6 +20,7 @@ from barnabas.base.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.protocol.messages import metadata_records as mr
+from barnabas.replication.opening import AT_ONCE
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import Parked
 from barnabas.storage.log import Log
@@ -494,3 +495,35 @@ def test_a_fetch_of_many_partitions_is_tried_once_when_they_all_change(world: Sm
     )
 
     assert len(tries) <= 2  # for what it watches as a client, and as a follower
+
+
+# Many at once.
+
+
+def test_more_logs_than_a_turn_bears_are_made_in_turns_of_their_own(world: SmallBroker) -> None:
+    asked: list[None] = []
+    world.replicas.on_unopened = lambda: asked.append(None)
+    world.topic("many", AT_ONCE + 10)
+    last = world.partition("many", AT_ONCE + 9)
+    assert world.partition("many", AT_ONCE - 1).leader_log().end_offset == 0
+    assert len(asked) == 1
+    with pytest.raises(NotLeader):
+        last.leader_log()
+
+    opened = world.replicas.open_more()
+
+    assert [each.index for each in opened] == list(range(AT_ONCE, AT_ONCE + 10))
+    assert last.leader_log().end_offset == 0
+    assert world.replicas.open_more() == []
+    assert len(asked) == 1
+
+
+def test_a_topic_that_is_deleted_before_its_logs_are_made_leaves_nothing(
+    world: SmallBroker,
+) -> None:
+    topic_id = world.topic("many", AT_ONCE + 10)
+
+    world.delete(topic_id)
+
+    assert world.replicas.open_more() == []
+    assert world.logs.get("many", AT_ONCE) is None
