@@ -3,7 +3,7 @@
 Each fault has a beginning and an end, and several may overlap.  One rule is kept, the one that the
 promise of replication needs: records that are only in page caches may be lost on one broker at a
 time, while the others have them.  So a broker loses power only when all replicas are in sync, and
-until it is known to be gone or back nothing else happens to brokers.
+until it is back and in sync again nothing else takes a broker out.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Nemesis:
         if victim.name in self._busy or not victim.is_started:
             return False
         if self._lossy is not None:
-            if self._in_sync():
-                self._lossy = None
+            if self._lossy.name not in self._busy and self._in_sync():
+                self._lossy = None  # it is back, and has what the others have
             else:
                 return name in HARMLESS
         if name != "power cut" or victim in self.controllers:
