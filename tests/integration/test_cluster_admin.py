@@ -132,6 +132,7 @@ def test_a_move_to_a_broker_that_is_down_can_be_cancelled(three: ClusterProcesse
     send(three.bootstrap, "t", [(None, b"1")], acks="all")
     moved = TopicPartition("t", 0)
     three.brokers[2].kill()
+    ClusterView(three.brokers[0].bootstrap).await_brokers(0, 1)
 
     with admin_of(three.brokers[0].bootstrap) as admin:
         assert admin.alter_partition_reassignments({moved: [2, 0]}) == {moved: None}
