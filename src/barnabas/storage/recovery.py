@@ -78,7 +78,9 @@ def open_log(
         end = recovery_point = start_offset
         producers.load([], end)
     else:
-        found = _Found(pool, segments, snapshots, epochs, producers)
+        found = _Found(
+            pool, segments, snapshots, epochs, producers, may_have_holes=config.is_compacted
+        )
         end, recovery_point = found.load(is_clean=is_clean, recovery_point=recovery_point)
     producers.expire(now_ms, producer_expiration_ms)
     start_offset = max(start_offset, segments.first.base_offset)
@@ -199,7 +201,10 @@ class _Found:
         snapshots: list[int],
         epochs: EpochCache,
         producers: ProducerStates,
+        *,
+        may_have_holes: bool,
     ) -> None:
+        self.may_have_holes = may_have_holes
         self.pool = pool
         self.segments = segments
         self.snapshots = snapshots
@@ -273,6 +278,7 @@ class _Found:
                     "%s: %d bytes after the last whole batch were cut.", segment.file.path, lost
                 )
                 segment.file.truncate(good)
+            if lost or self._is_hole(end, suspects[number + 1 :]):
                 self._remove(suspects[number + 1 :])
                 break
         for segment in segments.from_offset(suspects[0].base_offset):
@@ -286,11 +292,17 @@ class _Found:
         self.producers.commit(end)
         return end
 
+    def _is_hole(self, end: int, later: list[Segment]) -> bool:
+        """Whether the next segment begins after the end of the last: the disk kept what was written
+        later and lost, at the end of a batch, what was written earlier.  Only compaction makes
+        such holes by right."""
+        return bool(later) and later[0].base_offset > end and not self.may_have_holes
+
     def _remove(self, doomed: list[Segment]) -> None:
         if doomed:
             self.segments.remove(doomed)
         for segment in doomed:
-            _logger.warning("%s came after damaged batches: removed.", segment.file.path)
+            _logger.warning("%s came after damaged or lost batches: removed.", segment.file.path)
             segment.close()
             for path in segment.all_paths():
                 self.pool.remove(path)

@@ -131,6 +131,19 @@ def test_what_follows_a_damaged_batch_is_gone(place: Place) -> None:
     assert place.names(".snapshot") == ["00000000000000000004.snapshot"]
 
 
+def test_what_follows_batches_that_were_lost_whole_is_gone(place: Place) -> None:
+    """A power cut may keep a later file and lose the end of an earlier one."""
+    log = place.open()
+    fill(log, 14, size=99)
+    second = place.directory / "00000000000000000004.log"
+    second.write_bytes(second.read_bytes()[:-SIZE])
+    assert second.stat().st_size % SIZE == 0
+    assert second.stat().st_size > 0
+    again = place.open(high_watermark=14)
+    assert again.end_offset == 4 + second.stat().st_size // SIZE
+    assert [each.offset for each in records_of(again)] == list(range(again.end_offset))
+
+
 @pytest.mark.parametrize(
     "garbage", [bytes(500), b"\xff" * 500, b"\0\0\0\0\0\0\0\x06\0\0\0\x40" * 9]
 )
