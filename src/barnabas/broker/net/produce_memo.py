@@ -13,6 +13,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from barnabas.base.errors import ApiError, ErrorCode
+from barnabas.broker.handlers.shared import INTERNAL_TOPICS
 from barnabas.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceResponse,
@@ -182,6 +183,7 @@ def learn(
         or len(request.topic_data) != 1
         or len(request.topic_data[0].partition_data) != 1
         or not request.topic_data[0].partition_data[0].records
+        or request.topic_data[0].name in INTERNAL_TOPICS  # the handler says who may
     ):
         return None
     index_at = _index_at(frame, body_at, request, version)
