@@ -50,6 +50,7 @@ class ReplicaManager:
         self._image: ClusterImage | None = None
         self._by_name: dict[tuple[str, int], Partition] = {}
         self._by_id: dict[tuple[bytes, int], Partition] = {}
+        self._before_write: list[Callable[[], None]] = []
         self._after_write: list[Callable[[], None]] = []
         self._is_whole = True
 
@@ -266,6 +267,10 @@ class ReplicaManager:
             partition.dirty = True
             self.dirty.append(partition)
 
+    def before_write(self, callback: Callable[[], None]) -> None:
+        """Call back before the next write: for who gathers what it appends."""
+        self._before_write.append(callback)
+
     def after_write(self, callback: Callable[[], None]) -> None:
         """Call back once everything appended so far is written, or has failed to be.
 
@@ -278,16 +283,14 @@ class ReplicaManager:
 
         If the disk refuses for any reason but lack of space, the log's directory is given up.
         """
-        while self.dirty or self._after_write:
+        while self._before_write or self.dirty or self._after_write:
+            gathering, self._before_write = self._before_write, []
+            _call_all(gathering, "something gathered could not be appended")
             dirty, self.dirty = self.dirty, []
             callbacks, self._after_write = self._after_write, []
             for partition in dirty:
                 self._write(partition)
-            for callback in callbacks:
-                try:
-                    callback()
-                except Exception:
-                    logger.exception("a write could not be answered")  # the others still are
+            _call_all(callbacks, "a write could not be answered")
             for partition in dirty:
                 if partition.write_failure is not None:
                     partition.write_failure = None
@@ -332,6 +335,15 @@ class ReplicaManager:
     def expire(self, now: float) -> None:
         self.fetches.expire(now)
         self.produces.expire(now)
+
+
+def _call_all(callbacks: list[Callable[[], None]], complaint: str) -> None:
+    """What goes wrong with one does not keep the others from being called."""
+    for callback in callbacks:
+        try:
+            callback()
+        except Exception:
+            logger.exception(complaint)
 
 
 def _as_storage_failure(partition: Partition, error: Exception) -> StorageFailed:
