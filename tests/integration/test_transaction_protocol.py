@@ -33,6 +33,16 @@ from barnabas.protocol.messages.end_txn import EndTxnRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -204,6 +214,24 @@ def test_a_partition_that_is_not_there_cannot_be_added(client: WireClient, topic
     assert described(client, topic).transaction_state == "Empty"
 
 
+@pytest.mark.parametrize("internal", ["__consumer_offsets", "__transaction_state"])
+def test_clients_cannot_write_to_internal_topics(
+    client: WireClient, topic: str, internal: str
+) -> None:
+    client.call(FindCoordinatorRequest(key_type=0, coordinator_keys=[topic]), 6)
+    who = begin(client, topic)
+    ends = offset_for(client, internal, -1)
+    plain = produce_request(internal, batch_of(b"v", key=b"k"))
+    for _ in range(3):  # the second one like the first could take the short way
+        assert produced(client.call(plain, 11))[0] == ErrorCode.INVALID_TOPIC_EXCEPTION
+    for version in (OLD, VERIFIES, ADDS):
+        code = write(client, topic, internal, who, version=version)
+        assert code is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert add(client, topic, internal, who) is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert described(client, topic).transaction_state == "Empty"
+    assert offset_for(client, internal, -1) == ends
+
+
 @pytest.mark.parametrize("has_sent_before", [False, True])
 def test_a_transactional_batch_without_a_transactional_id_is_refused(
     client: WireClient, topic: str, has_sent_before: bool
@@ -264,6 +292,57 @@ def test_offsets_of_a_transaction_count_from_its_commit_on(client: WireClient, t
     assert commit_offsets(client, topic, who, 9, version=5) is ErrorCode.NONE
     end(client, topic, who, commit=False)
     assert committed_offset(client, topic, group) == (5, 0)
+
+
+def test_offsets_of_partitions_that_are_not_there_are_refused(
+    client: WireClient, topic: str
+) -> None:
+    group, missing = topic + "-group", [1, -1]
+    client.call(FindCoordinatorRequest(key_type=0, coordinator_keys=[group]), 6)
+    who = begin(client, topic)
+    unknown, fine = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), 0
+    expected = [(topic, {0: fine, 1: unknown, -1: unknown})]
+
+    def told(answer: Any) -> list[tuple[str, dict[int, int]]]:
+        return [
+            (each.name, {p.partition_index: p.error_code for p in each.partitions})
+            for each in answer.topics
+        ]
+
+    def commit(indexes: list[int]) -> Any:
+        partitions = [
+            OffsetCommitRequestPartition(partition_index=index, committed_offset=5)
+            for index in indexes
+        ]
+        topics = [OffsetCommitRequestTopic(name=topic, partitions=partitions)]
+        return client.call(OffsetCommitRequest(group_id=group, topics=topics), 8)
+
+    def commit_in_transaction(indexes: list[int]) -> Any:
+        partitions = [
+            TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=7)
+            for index in indexes
+        ]
+        request = TxnOffsetCommitRequest(
+            transactional_id=topic,
+            group_id=group,
+            producer_id=who[0],
+            producer_epoch=who[1],
+            topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=partitions)],
+        )
+        return client.call(request, 5)
+
+    def delete(indexes: list[int]) -> Any:
+        partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in indexes]
+        topics = [OffsetDeleteRequestTopic(name=topic, partitions=partitions)]
+        return client.call(OffsetDeleteRequest(group_id=group, topics=topics), 0)
+
+    for ask in (commit, commit_in_transaction, delete):
+        assert told(ask(missing)) == [(topic, {1: unknown, -1: unknown})], ask
+        assert told(ask([0, *missing])) == expected, ask
+    end(client, topic, who)
+    everything = OffsetFetchRequestGroup(group_id=group, topics=None)
+    answer = client.call(OffsetFetchRequest(groups=[everything]), 8)
+    assert answer.groups[0].topics == []
 
 
 def test_older_clients_must_have_added_the_group(client: WireClient, topic: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,10 +79,17 @@ class Pending:
 
 
 class GroupMachine:
-    """Drives a coordinator.  Times are relative to its start."""
+    """Drives a coordinator.  Times are relative to its start.
+
+    With `turns`, what is decided is gathered until `end_turn`; without, every request is a turn.
+    """
 
     def __init__(
-        self, topics: Iterable[TopicInfo] = (), *, config: GroupConfig | None = None
+        self,
+        topics: Iterable[TopicInfo] = (),
+        *,
+        config: GroupConfig | None = None,
+        turns: bool = False,
     ) -> None:
         self.config = config or GroupConfig(initial_rebalance_delay_ms=100)
         self.topics = TopicTable(topics)
@@ -90,12 +97,14 @@ class GroupMachine:
         self.now_ms = START_MS
         self.ids = 0
         self.reloads = 0
+        self._turn_ends: list[Callable[[], None]] = []
         self.runtime = make_runtime(
             config=self.config,
             topics=self.topics,
             appender=self.log,
             reload=self._reload,
             new_id=self._new_id,
+            at_turn_end=self._turn_ends.append if turns else None,
         )
         self.coordinator = GroupCoordinator(
             runtime=self.runtime, config=self.config, partitions=lambda: 1
@@ -109,6 +118,11 @@ class GroupMachine:
     def _reload(self, partition: int, epoch: int) -> None:
         self.reloads += 1
         self.runtime.load(partition, self.log.batches, epoch=epoch, now_ms=self.now_ms)
+
+    def end_turn(self) -> None:
+        """Append what was gathered, and what comes of it."""
+        while self._turn_ends:
+            self._turn_ends.pop(0)()
 
     @property
     def shard(self) -> GroupShard:

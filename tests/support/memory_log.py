@@ -15,16 +15,19 @@ class MemoryLog:
         self.batches: list[bytes] = []
         self.hold = False
         self.refuse: Exception | None = None
-        """Raised by the next append."""
+        """Raised by the next check or append."""
         self.waiting: list[Callable[[Exception | None], None]] = []
+
+    def check(self, partition: int) -> None:
+        if self.refuse is not None:
+            error, self.refuse = self.refuse, None
+            raise error
 
     def append(
         self, partition: int, batch: bytearray, committed: Callable[[Exception | None], None]
     ) -> None:
         assert partition == 0
-        if self.refuse is not None:
-            error, self.refuse = self.refuse, None
-            raise error
+        self.check(partition)
         self.batches.append(bytes(batch))
         if self.hold:
             self.waiting.append(committed)

@@ -20,6 +20,7 @@ LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 ENTRANCE_LINES_MAX = 80
 LONGER = {
+    "replication/replicas.py": "a turn of the loop, from the appends to who is woken, in one place",
     "storage/log.py": "the contract of a log in one place; what it does is in other modules",
     "storage/segment.py": "the files of a segment and the marks to go back to change together",
 }

@@ -287,6 +287,14 @@ class Coordination:
 
     # -- the runtime's appender
 
+    def at_turn_end(self, call: Callable[[], None]) -> None:
+        """The runtime gathers: let it append before this turn's writes."""
+        self.broker.replicas.before_write(call)
+        self._schedule_turn()
+
+    def check(self, partition: int) -> None:
+        self.broker.replicas.get(self.topic, partition).check_internal()
+
     def append(self, partition: int, batch: bytearray, committed: Committed) -> None:
         """Append for the runtime; `committed` is told when every in-sync replica has it."""
         replicas = self.broker.replicas

@@ -100,6 +100,7 @@ class Groups(Coordination):
             topics=self._topics,
             appender=self,
             reload=self.reload,
+            at_turn_end=self.at_turn_end,
             new_id=lambda: str(UUID(bytes=random_id())),
             settings_of=self._settings_of,
             commit_timeout_ms=config.int("offsets.commit.timeout.ms"),

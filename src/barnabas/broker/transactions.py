@@ -78,6 +78,7 @@ class Transactions(Coordination):
             types=KEY_TYPES,
             appender=self,
             reload=self.reload,
+            at_turn_end=self.at_turn_end,
             effect=self._carry_out,
         )
 

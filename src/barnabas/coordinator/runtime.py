@@ -1,18 +1,20 @@
-"""Drives shards: decide, append, replay at once, answer when committed.
+"""Drives shards: decide, replay at once, append with the rest of the turn, answer when committed.
 
 One `Runtime` serves one internal topic.  It owns a shard for each partition that this broker
 leads, and runs on the broker's loop thread.  It reads no clock: `now_ms` is an argument, and must
 not jump (the shell passes a wall clock that moves with the monotonic one).
 
-A shard is always ahead of what is committed, by the batches that are on their way.  Nothing that
-was decided on them leaves before they are committed: replies wait for every earlier batch.  If a
-batch fails, the shard is thrown away and loaded again from the log, and whoever waited is told so.
+What a shard decides on in one loop turn becomes one batch, appended when the turn ends; records of
+a transaction are a batch of their own, appended at once.  So a shard is always ahead of what is
+committed, by what is gathered and the batches that are on their way.  Nothing that was decided on
+them leaves before they are committed: replies wait for every earlier batch.  If a batch fails, the
+shard is thrown away and loaded again from the log, and whoever waited is told so.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -37,6 +39,7 @@ from barnabas.coordinator.runtime_types import (
     Shard,
     Ticket,
 )
+from barnabas.coordinator.runtime_writer import COMMIT_TIMEOUT_MS, MAX_BATCH_BYTES, Writer
 from barnabas.records.compression import Buffer, Codec
 from barnabas.records.control import ControlType, EndTxnMarker, encode_end_txn_marker
 
@@ -58,9 +61,6 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-MAX_BATCH_BYTES = 1024 * 1024
-COMMIT_TIMEOUT_MS = 5000
-
 
 class Runtime:
     """The shards of one internal topic on this broker."""
@@ -73,6 +73,7 @@ class Runtime:
         appender: Appender,
         reload: Callable[[int, int], None],
         effect: Callable[[int, Any], None] | None = None,
+        at_turn_end: Callable[[Callable[[], None]], None] | None = None,
         max_batch_bytes: int = MAX_BATCH_BYTES,
         commit_timeout_ms: int = COMMIT_TIMEOUT_MS,
         codec: Codec = Codec.NONE,
@@ -81,15 +82,21 @@ class Runtime:
 
         `reload(partition, epoch)` asks the shell to read the log again and to call `load` with it,
         at once or later; `effect(partition, effect)` is called for each effect of a decision.
+        `at_turn_end(call)` makes the shell call back before it writes logs; without it every event
+        is a turn of its own.
         """
-        self.max_batch_bytes = max_batch_bytes
-        self.commit_timeout_ms = commit_timeout_ms
-        self.codec = codec
         self._make_shard = make_shard
         self._types = types
-        self._appender = appender
         self._reload = reload
-        self._effect = effect
+        self._writer = Writer(
+            appender=appender,
+            fail=self._fail,
+            effect=effect,
+            at_turn_end=at_turn_end,
+            max_batch_bytes=max_batch_bytes,
+            commit_timeout_ms=commit_timeout_ms,
+            codec=codec,
+        )
         self._slots: dict[int, Slot] = {}
         self._tickets = count(1)
         self._next_deadline: int | None = None
@@ -179,8 +186,9 @@ class Runtime:
         if decision.is_plain_reply and not slot.pending:
             deliver(done, decision.reply)  # nothing to wait for: the usual heartbeat
         else:
-            self._carry_out(slot, decision, Waiter(event, done), ticket, now_ms)
+            self._writer.carry_out(slot, decision, Waiter(event, done), ticket, now_ms)
         self._run_due(slot, now_ms)
+        self._writer.flush_later()
 
     def broadcast(self, event: Event, *, now_ms: int) -> None:
         """Let every shard that serves requests decide on `event`.  Nobody waits for the replies."""
@@ -210,21 +218,10 @@ class Runtime:
             producer_epoch=producer.producer_epoch,
             timestamp=now_ms,
         )
-        waiter = Waiter(_MARKER, done)
-        pending = Pending(now_ms + self.commit_timeout_ms, replies=[(waiter, None)])
-        slot.pending.append(pending)
-        try:
-            self._append(slot, pending, batch)
-        except Exception as error:
-            if not isinstance(error, ApiError):
-                log.exception("partition %d: a marker could not be written", partition)
-            slot.pending.remove(pending)
-            waiter.refuse(append_error(error))
-            return
-        slot.shard.replay_end_txn(producer, committed=committed)
-        pending.replayed = True
-        slot.drain(self._effect)
+        replay = partial(slot.shard.replay_end_txn, producer, committed=committed)
+        self._writer.write_marker(slot, batch, replay, Waiter(_MARKER, done), now_ms)
         self._run_due(slot, now_ms)
+        self._writer.flush_later()
 
     def next_deadline(self) -> int | None:
         """When `tick` has something to do, or earlier."""
@@ -238,8 +235,7 @@ class Runtime:
         for slot in list(self._slots.values()):
             if slot.is_active():
                 self._run_due(slot, now_ms)
-
-    # One decision
+        self._writer.flush_later()
 
     def _run_due(self, slot: Slot, now_ms: int) -> None:
         if not slot.is_active():
@@ -247,7 +243,7 @@ class Runtime:
         due = slot.shard.next_deadline()
         if due is not None and due <= now_ms:
             for decision in slot.shard.tick(now_ms):
-                self._carry_out(slot, decision, None, 0, now_ms)
+                self._writer.carry_out(slot, decision, None, 0, now_ms)
                 if slot.is_gone():
                     return
             due = slot.shard.next_deadline()
@@ -258,67 +254,15 @@ class Runtime:
             late.refuse(CoordinatorNotAvailable("The change was not replicated in time."))
         self._note(due)
 
-    def _carry_out(
-        self, slot: Slot, decision: Decision, waiter: Waiter | None, ticket: Ticket, now_ms: int
-    ) -> None:
-        pending = slot.enqueue(decision, waiter, ticket, now_ms + self.commit_timeout_ms)
-        if decision.records and not self._write(slot, pending, decision, now_ms):
-            return
-        pending.replayed = True
-        slot.drain(self._effect)
-
-    def _write(self, slot: Slot, pending: Pending, decision: Decision, now_ms: int) -> bool:
-        """Append and replay.  False: it failed, and whoever waited was told."""
-        runs: Iterable[Sequence[CoordinatorRecord]] = (decision.records,)
-        if not decision.atomic:
-            runs = runtime_codec.split(decision.records, max_batch_bytes=self.max_batch_bytes)
-        written = False
-        try:
-            for run in runs:
-                batch = runtime_codec.encode_records(
-                    run, now_ms=now_ms, producer=decision.producer, codec=self.codec
-                )
-                self._append(slot, pending, batch)
-                written = True
-                for record in run:
-                    slot.shard.replay(record, producer=decision.producer)
-        except Exception as error:
-            if not isinstance(error, ApiError):
-                log.exception("partition %d: a change could not be written", slot.partition)
-            if decision.standalone and not written:
-                slot.pending.remove(pending)
-                pending.refuse(append_error(error))
-            else:
-                self._fail(slot, pending, error)
-            return False
-        return not slot.is_gone()
-
-    def _append(self, slot: Slot, pending: Pending, batch: bytearray) -> None:
-        pending.uncommitted += 1
-        try:
-            self._appender.append(slot.partition, batch, partial(self._committed, slot, pending))
-        except Exception:
-            pending.uncommitted -= 1
-            raise
-
-    def _committed(self, slot: Slot, pending: Pending, error: Exception | None) -> None:
-        if slot.is_gone():
-            return
-        if error is not None:
-            self._fail(slot, pending, error)
-            return
-        pending.uncommitted -= 1
-        assert pending.uncommitted >= 0, "a batch is committed once"
-        slot.drain(self._effect)
-
     # Failing
 
-    def _fail(self, slot: Slot, failed: Pending, error: Exception) -> None:
+    def _fail(self, slot: Slot, failed: Iterable[Pending], error: Exception) -> None:
         """A batch was lost: the shard knows things that are not in the log.  Load it again."""
         if slot.is_gone():
             return
         log.warning("partition %d: an append failed, loading it again: %s", slot.partition, error)
-        failed.refuse(append_error(error))
+        for pending in failed:
+            pending.refuse(append_error(error))
         self._drop(slot)
         if slot.partition not in self._slots:
             self.begin_load(slot.partition, epoch=slot.epoch)

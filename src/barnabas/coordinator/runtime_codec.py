@@ -93,58 +93,75 @@ def encode_records(
     producer: Producer | None = None,
     codec: Codec = Codec.NONE,
 ) -> bytearray:
-    """One batch of `records`, without sequence numbers: the coordinator is not a client.
+    """One batch of `records`."""
+    builder = BatchBuilder(now_ms, producer)
+    for record in records:
+        builder.add(encode(record), now_ms)
+    return builder.finish(codec)
 
-    All records have the same timestamp and no headers, so most of each is known beforehand.
+
+class BatchBuilder:
+    """A batch that grows, without sequence numbers: the coordinator is not a client.
+
+    Records have no headers and mostly the same timestamp, so most of each is known beforehand.
     """
-    parts = [_plain_record(delta, *encode(record)) for delta, record in enumerate(records)]
-    assert parts, "a batch has at least one record"
-    if codec is not Codec.NONE:
-        header = BatchHeader(*_header(parts, now_ms, producer, codec=codec))
-        return build_batch(header, b"".join(parts))
-    batch = bytearray(HEADER_SIZE)
-    batch += b"".join(parts)
-    length = len(batch) - LOG_OVERHEAD
-    HEADER.pack_into(batch, 0, *_header(parts, now_ms, producer, length=length))
-    set_crc(batch, batch_crc(batch))
-    return batch
 
+    __slots__ = ("_batch", "_first_ms", "_latest_ms", "count", "producer")
 
-def _header(
-    parts: Sequence[bytes],
-    now_ms: int,
-    producer: Producer | None,
-    *,
-    length: int = 0,
-    codec: Codec = Codec.NONE,
-) -> tuple[int, ...]:
-    """The fields of `BatchHeader`, in their order."""
-    producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-    return (
-        0,  # base offset, given by the leader
-        length,
-        NO_LEADER_EPOCH,
-        MAGIC,
-        0,  # the CRC, set at last
-        codec if producer is None else codec | TRANSACTIONAL,
-        len(parts) - 1,
-        now_ms,
-        now_ms,
-        producer_id,
-        producer_epoch,
-        NO_SEQUENCE,
-        len(parts),
-    )
+    def __init__(self, now_ms: int, producer: Producer | None = None) -> None:
+        self.count = 0
+        self.producer = producer
+        self._batch = bytearray(HEADER_SIZE)
+        self._first_ms = self._latest_ms = now_ms
 
+    @property
+    def size_bytes(self) -> int:
+        """Of the batch as it is, before compression."""
+        return len(self._batch)
 
-def _plain_record(delta: int, key: bytes, value: bytes | None) -> bytes:
-    """One record: attributes, timestamp delta, offset delta, key, value, no headers."""
-    if value is None:
-        content = b"\0\0" + _varint(delta) + _varint(len(key)) + key + b"\1\0"
-    else:
-        lengths = _varint(delta) + _varint(len(key)) + key + _varint(len(value))
-        content = b"\0\0" + lengths + value + b"\0"
-    return _varint(len(content)) + content
+    def add(self, wire: tuple[bytes, bytes | None], now_ms: int) -> None:
+        """Add a record: attributes, timestamp delta, offset delta, key, value, no headers."""
+        key, value = wire
+        age = b"\0\0"
+        if now_ms != self._first_ms:
+            age = b"\0" + _varint(now_ms - self._first_ms)
+            self._latest_ms = max(self._latest_ms, now_ms)
+        head = age + _varint(self.count) + _varint(len(key))
+        if value is None:
+            content = b"".join((head, key, b"\1\0"))
+        else:
+            content = b"".join((head, key, _varint(len(value)), value, b"\0"))
+        self._batch += _varint(len(content)) + content
+        self.count += 1
+
+    def finish(self, codec: Codec = Codec.NONE) -> bytearray:
+        """The batch; the builder is of no use any more."""
+        assert self.count, "a batch has at least one record"
+        batch = self._batch
+        if codec is not Codec.NONE:
+            return build_batch(BatchHeader(*self._header(0, codec)), bytes(batch[HEADER_SIZE:]))
+        HEADER.pack_into(batch, 0, *self._header(len(batch) - LOG_OVERHEAD, codec))
+        set_crc(batch, batch_crc(batch))
+        return batch
+
+    def _header(self, length: int, codec: Codec) -> tuple[int, ...]:
+        """The fields of `BatchHeader`, in their order."""
+        producer_id, producer_epoch = self.producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+        return (
+            0,  # base offset, given by the leader
+            length,
+            NO_LEADER_EPOCH,
+            MAGIC,
+            0,  # the CRC, set at last
+            codec if self.producer is None else codec | TRANSACTIONAL,
+            self.count - 1,
+            self._first_ms,
+            self._latest_ms,
+            producer_id,
+            producer_epoch,
+            NO_SEQUENCE,
+            self.count,
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -154,6 +171,12 @@ def _varint(number: int) -> bytes:
     return bytes(out)
 
 
+def size_bound(wire: tuple[bytes, bytes | None]) -> int:
+    """At least the bytes that a record takes in a batch."""
+    key, value = wire
+    return len(key) + (0 if value is None else len(value)) + _RECORD_OVERHEAD
+
+
 def split(
     records: Sequence[CoordinatorRecord], *, max_batch_bytes: int
 ) -> Iterator[list[CoordinatorRecord]]:
@@ -161,8 +184,7 @@ def split(
     run: list[CoordinatorRecord] = []
     size = HEADER_SIZE
     for record in records:
-        key, value = encode(record)
-        needed = len(key) + len(value or b"") + _RECORD_OVERHEAD
+        needed = size_bound(encode(record))
         if run and size + needed > max_batch_bytes:
             yield run
             run, size = [], HEADER_SIZE

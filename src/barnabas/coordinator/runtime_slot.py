@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from barnabas.coordinator.runtime_codec import BatchBuilder
+
 if TYPE_CHECKING:
     from barnabas.base.errors import ApiError
-    from barnabas.coordinator.runtime_types import Decision, Event, Shard, Ticket
+    from barnabas.coordinator.runtime_types import Decision, Event, Producer, Shard, Ticket
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +50,8 @@ class Waiter:
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """What leaves when its batches, and those before, are committed."""
+    """What leaves when its batches, and those before, are committed: of one decision, or of several
+    that share a batch."""
 
     deadline_ms: int
     uncommitted: int = 0
@@ -63,6 +66,26 @@ class Pending:
             waiter.refuse(error)
 
 
+class Gathered(BatchBuilder):
+    """Records that are replayed and not yet appended, with what waits for them."""
+
+    __slots__ = ("pendings",)
+
+    def __init__(self, now_ms: int, producer: Producer | None) -> None:
+        super().__init__(now_ms, producer)
+        self.pendings: list[Pending] = []
+
+    def is_awaited_by(self, pending: Pending) -> bool:
+        """Whether `pending` is the last that waits for this batch."""
+        return bool(self.pendings) and self.pendings[-1] is pending
+
+    def let_wait(self, pending: Pending) -> None:
+        """`pending` rests on this batch."""
+        if not self.is_awaited_by(pending):
+            self.pendings.append(pending)
+            pending.uncommitted += 1
+
+
 @dataclass(slots=True, eq=False)
 class Slot:
     """A shard with the requests that wait: parked by the shard, or for a batch to be committed."""
@@ -73,6 +96,7 @@ class Slot:
     status: Status = Status.LOADING
     parked: dict[Ticket, Waiter] = field(default_factory=dict)
     pending: deque[Pending] = field(default_factory=deque)
+    gathered: Gathered | None = None
     draining: bool = False
 
     def is_active(self) -> bool:
@@ -90,22 +114,36 @@ class Slot:
     def enqueue(
         self, decision: Decision, waiter: Waiter | None, ticket: Ticket, deadline_ms: int
     ) -> Pending:
-        """Queue the replies of `decision`; park `waiter` if it gets none."""
-        pending = Pending(deadline_ms, effects=decision.effects)
+        """Queue what leaves by `decision`, if possible with what waits for the gathered batch."""
+        pending, batch = self.pending[-1] if self.pending else None, self.gathered
+        if pending is None or batch is None or not batch.is_awaited_by(pending) or pending.effects:
+            pending = Pending(deadline_ms)
+            self.pending.append(pending)
+        pending.deadline_ms = deadline_ms
+        pending.effects = decision.effects
+        self.collect(decision, waiter, ticket, pending.replies)
+        return pending
+
+    def collect(
+        self,
+        decision: Decision,
+        waiter: Waiter | None,
+        ticket: Ticket,
+        replies: list[tuple[Waiter, Any]],
+    ) -> None:
+        """Add the replies of `decision` to `replies`; park `waiter` if it gets none."""
         for answered, reply in decision.answers:
             if answered == ticket and waiter is not None:
                 assert decision.reply is None, "a request is answered once"
-                pending.replies.append((waiter, reply))
+                replies.append((waiter, reply))
                 waiter = None
             elif (parked := self.parked.pop(answered, None)) is not None:
-                pending.replies.append((parked, reply))
+                replies.append((parked, reply))
         if waiter is not None:
             if decision.reply is None:
                 self.parked[ticket] = waiter
             else:
-                pending.replies.append((waiter, decision.reply))
-        self.pending.append(pending)
-        return pending
+                replies.append((waiter, decision.reply))
 
     def drain(self, effect: Callable[[int, Any], None] | None) -> None:
         """Answer, in order, everything that rests on committed batches only."""
@@ -127,6 +165,7 @@ class Slot:
     def drop(self, error: ApiError) -> None:
         """The shard is gone: tell everyone who waits."""
         self.status = Status.GONE
+        self.gathered = None
         pending, self.pending = self.pending, deque()
         parked, self.parked = self.parked, {}
         for entry in pending:

@@ -48,8 +48,8 @@ class Answer(NamedTuple):
 class Decision(NamedTuple):
     """What a shard makes of an event.
 
-    The runtime appends `records` as one batch and replays them at once; replies and effects leave
-    when the batch, and everything decided before it, is committed.
+    The runtime replays `records` at once and appends them in one batch, maybe with those of other
+    decisions; replies and effects leave when the batch, and everything before it, is committed.
     """
 
     records: tuple[CoordinatorRecord, ...] = ()
@@ -64,8 +64,8 @@ class Decision(NamedTuple):
     atomic: bool = True
     """False: the records may be spread over several batches (a clean-up)."""
     standalone: bool = False
-    """The shard changed nothing in the hope of these records: if they are refused before they are
-    written, this request fails and nothing else."""
+    """The shard changed nothing in the hope of these records: if the log takes none just now, this
+    request fails and nothing else."""
 
     @property
     def is_plain_reply(self) -> bool:
@@ -111,6 +111,9 @@ class Shard(Protocol):
 
 class Appender(Protocol):
     """Port: the logs of the internal topic."""
+
+    def check(self, partition: int) -> None:
+        """Raise what `append` would raise now, if it would."""
 
     def append(self, partition: int, batch: bytearray, committed: Committed) -> None:
         """Append one batch and call `committed` when all in-sync replicas have it, or with why not.

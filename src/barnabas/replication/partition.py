@@ -225,11 +225,16 @@ class Partition:
             patient=patient,
         )
 
-    def append_internal(self, data: memoryview, *, now_ms: int) -> Appended:
-        """Queue a batch of a coordinator: as trusted as one from a leader, and with acks=all."""
+    def check_internal(self) -> Log:
+        """The log, if it takes what a coordinator wants written with acks=all."""
         log = self.leader_log()
         if self.has_too_few:
             self._refuse_few_replicas()
+        return log
+
+    def append_internal(self, data: memoryview, *, now_ms: int) -> Appended:
+        """Queue a batch of a coordinator: as trusted as one from a leader, and with acks=all."""
+        log = self.check_internal()
         header = read_header(data)
         if header.producer_id < 0:
             return log.append_as_leader(

@@ -67,6 +67,7 @@ class ReplicaManager(PartitionTable):
         self._opening = Opening(logs, topic_config)
         self._logs = logs
         self._topic_config = topic_config
+        self._before_write: list[Callable[[], None]] = []
         self._after_write: list[Callable[[], None]] = []
         self._gathered: list[Partition] | None = None
 
@@ -317,6 +318,10 @@ class ReplicaManager(PartitionTable):
             partition.dirty = True
             self.dirty.append(partition)
 
+    def before_write(self, callback: Callable[[], None]) -> None:
+        """Call back before the next write: for who gathers what it appends."""
+        self._before_write.append(callback)
+
     def after_write(self, callback: Callable[[], None]) -> None:
         """Call back once everything appended so far is written, or has failed to be.
 
@@ -329,7 +334,9 @@ class ReplicaManager(PartitionTable):
 
         If the disk refuses for any reason but lack of space, the log's directory is given up.
         """
-        while self.dirty or self._after_write:
+        while self._before_write or self.dirty or self._after_write:
+            gathering, self._before_write = self._before_write, []
+            _call_all(gathering, "something gathered could not be appended")
             dirty, self.dirty = self.dirty, []
             callbacks, self._after_write = self._after_write, []
             followers: set[int] = set()
@@ -341,11 +348,7 @@ class ReplicaManager(PartitionTable):
                         followers.update(partition.followers.by_id)
                     if partition.log is not None and partition.advance_high_watermark():
                         visible.append(partition)
-            for callback in callbacks:
-                try:
-                    callback()
-                except Exception:
-                    logger.exception("a write could not be answered")  # the others still are
+            _call_all(callbacks, "a write could not be answered")
             for partition in dirty:
                 partition.write_failure = None
                 if partition.held:  # also a batch that was sent again and is long replicated
@@ -390,6 +393,15 @@ class ReplicaManager(PartitionTable):
     def expire(self, now: float) -> None:
         self.fetches.expire(now)
         self.produces.expire(now)
+
+
+def _call_all(callbacks: list[Callable[[], None]], complaint: str) -> None:
+    """What goes wrong with one does not keep the others from being called."""
+    for callback in callbacks:
+        try:
+            callback()
+        except Exception:
+            logger.exception(complaint)
 
 
 def _as_storage_failure(partition: Partition, error: Exception) -> StorageFailed:

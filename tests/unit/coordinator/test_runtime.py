@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from adder import Add, Rig, number
 
 from barnabas.base.errors import (
     ApiError,
@@ -17,152 +16,11 @@ from barnabas.base.errors import (
     NotLeader,
     StorageFailed,
 )
-from barnabas.coordinator.runtime import (
-    Answer,
-    CoordinatorRecord,
-    Decision,
-    Producer,
-    Runtime,
-    append_error,
-)
+from barnabas.coordinator.runtime import CoordinatorRecord, Producer, append_error
 from barnabas.coordinator.runtime_codec import encode_records
-from barnabas.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
+from barnabas.protocol.messages.group_records import OffsetCommitKey
 from barnabas.records.batch import read_header
 from barnabas.records.control import ControlType, EndTxnMarker, encode_end_txn_marker
-
-TYPES = {1: (OffsetCommitKey, OffsetCommitValue)}
-
-
-def number(value: int) -> CoordinatorRecord:
-    return CoordinatorRecord(
-        key=OffsetCommitKey(group="sum"),
-        key_version=1,
-        value=OffsetCommitValue(offset=value),
-        value_version=3,
-    )
-
-
-@dataclass
-class Add:
-    """Add a number; `wait` parks the request, `fail` refuses it, `release` answers the parked."""
-
-    value: int = 0
-    wait: bool = False
-    fail: Exception | None = None
-    release: bool = False
-    standalone: bool = False
-    producer: Producer | None = None
-    many: int = 0
-    effects: tuple[str, ...] = ()
-
-    def refuse(self, error: ApiError) -> str:
-        return error.code.name
-
-
-class Adder:
-    """Durable: the sum.  Soft: tickets that wait, and a deadline."""
-
-    def __init__(self) -> None:
-        self.sum = 0
-        self.pending = 0
-        self.waiting: list[int] = []
-        self.deadline: int | None = None
-        self.was_loaded = False
-
-    def decide(self, event: Add, *, ticket: int, now_ms: int) -> Decision:
-        if event.fail is not None:
-            raise event.fail
-        answers: tuple[Answer, ...] = ()
-        if event.release:
-            answers = tuple(Answer(t, f"released at {self.sum}") for t in self.waiting)
-            self.waiting = []
-        if event.wait:
-            self.waiting.append(ticket)
-        count = event.many or (1 if event.value else 0)
-        return Decision(
-            records=tuple(number(event.value) for _ in range(count)),
-            reply=None if event.wait else self.sum + event.value * count,
-            answers=answers,
-            producer=event.producer,
-            standalone=event.standalone,
-            atomic=not event.many,
-            effects=event.effects,
-        )
-
-    def replay(self, record: CoordinatorRecord, *, producer: Producer | None) -> None:
-        assert isinstance(record.value, OffsetCommitValue)
-        if producer is None:
-            self.sum += record.value.offset
-        else:
-            self.pending += record.value.offset
-
-    def replay_end_txn(self, producer: Producer, *, committed: bool) -> None:
-        self.sum += self.pending if committed else 0
-        self.pending = 0
-
-    def loaded(self, now_ms: int) -> None:
-        self.was_loaded = True
-
-    def next_deadline(self) -> int | None:
-        return self.deadline
-
-    def tick(self, now_ms: int) -> Iterable[Decision]:
-        while self.deadline is not None and self.deadline <= now_ms:
-            self.deadline = None if self.sum >= 2 else self.deadline + 10
-            yield Decision(
-                records=(number(1),),
-                answers=tuple(Answer(t, f"time at {self.sum}") for t in self.waiting),
-            )
-            self.waiting = []
-
-
-@dataclass
-class Log:
-    batches: list[bytes] = field(default_factory=list)
-    hold: bool = False
-    refuse: Exception | None = None
-    waiting: list[Callable[[Exception | None], None]] = field(default_factory=list)
-
-    def append(
-        self, partition: int, batch: bytearray, committed: Callable[[Exception | None], None]
-    ) -> None:
-        if self.refuse is not None:
-            raise self.refuse
-        self.batches.append(bytes(batch))
-        if self.hold:
-            self.waiting.append(committed)
-        else:
-            committed(None)
-
-    def commit(self, error: Exception | None = None) -> None:
-        self.waiting.pop(0)(error)
-
-
-class Rig:
-    def __init__(self, **options: Any) -> None:
-        self.log = Log()
-        self.reloads: list[tuple[int, int]] = []
-        self.effects: list[tuple[int, object]] = []
-        self.runtime = Runtime(
-            make_shard=lambda partition, epoch: Adder(),
-            types=TYPES,
-            appender=self.log,
-            reload=lambda partition, epoch: self.reloads.append((partition, epoch)),
-            effect=lambda partition, effect: self.effects.append((partition, effect)),
-            **options,
-        )
-        self.runtime.load(0, (), epoch=3, now_ms=0)
-
-    def send(self, event: Add, now_ms: int = 0) -> list[Any]:
-        replies: list[Any] = []
-        self.runtime.schedule(0, event, replies.append, now_ms=now_ms)
-        return replies
-
-    @property
-    def shard(self) -> Adder:
-        shard = self.runtime.shard(0)
-        assert isinstance(shard, Adder)
-        return shard
 
 
 def test_a_reply_leaves_when_its_batch_is_committed_and_not_before() -> None:

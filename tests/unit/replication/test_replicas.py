@@ -243,6 +243,35 @@ def test_what_a_callback_appends_is_written_too(world: SmallBroker) -> None:
     assert shown(world, "t") == [b"a", b"b"]
 
 
+def test_who_gathers_is_called_before_the_write_once_and_also_by_what_a_write_leads_to(
+    world: SmallBroker,
+) -> None:
+    world.topic("t")
+    replicas = world.replicas
+    replicas.before_write(lambda: bool(world.append("t", b"a")))
+
+    def gather_more() -> None:
+        assert shown(world, "t") == [], "the first write is being answered"
+        replicas.before_write(lambda: bool(world.append("t", b"b")))
+
+    replicas.after_write(gather_more)
+    replicas.write_dirty()
+    replicas.write_dirty()
+
+    assert shown(world, "t") == [b"a", b"b"]
+
+
+def test_a_callback_that_breaks_keeps_no_other_from_being_called(world: SmallBroker) -> None:
+    world.topic("t")
+    broken: list[int] = []
+    world.replicas.before_write(lambda: broken.remove(1))
+    world.replicas.before_write(lambda: bool(world.append("t", b"a")))
+
+    world.replicas.write_dirty()
+
+    assert shown(world, "t") == [b"a"]
+
+
 def test_a_callback_without_any_batch_is_called(world: SmallBroker) -> None:
     called: list[int] = []
     world.replicas.after_write(lambda: called.append(1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,43 @@ def ask_groups(broker: Broker, ctx: RequestContext, request: Message) -> Message
     later = Later()
     broker.groups.handle(call(ctx, request), later.resolve)
     return later.settled()
+
+
+def take_unknown(broker: Broker, request: Any) -> list[Any]:
+    """Take the partitions that do not exist out of `request.topics`, and return them."""
+    counts = {topic.name: _partition_count(broker, topic.name) for topic in request.topics}
+    if all(
+        0 <= partition.partition_index < counts[topic.name]
+        for topic in request.topics
+        for partition in topic.partitions
+    ):
+        return []
+    known, unknown = [], []
+    for topic in request.topics:
+        indexes = range(counts[topic.name])
+        there = [p for p in topic.partitions if p.partition_index in indexes]
+        missing = [p for p in topic.partitions if p.partition_index not in indexes]
+        if there:
+            known.append(type(topic)(name=topic.name, partitions=there))
+        if missing:
+            unknown.append(type(topic)(name=topic.name, partitions=missing))
+    request.topics = known
+    return unknown
+
+
+def _partition_count(broker: Broker, topic: str) -> int:
+    found = broker.image.topics.get(topic)
+    return 0 if found is None else len(found.partitions)
+
+
+def add_refused(response: Any, refused: Iterable[Any]) -> None:
+    """Add the answers for what `take_unknown` has taken: each topic is there once."""
+    answered = {topic.name: topic for topic in response.topics}
+    for topic in refused:
+        if topic.name in answered:
+            answered[topic.name].partitions.extend(topic.partitions)
+        else:
+            response.topics.append(topic)
 
 
 class Gather:

@@ -18,11 +18,13 @@ from barnabas.base.errors import (
     ApiError,
     ErrorCode,
     InvalidRequest,
+    InvalidTopic,
     code_for,
 )
 from barnabas.broker.dispatch import Later, RequestContext, attempts, handles
 from barnabas.broker.handlers.judging import Judged, judge_elsewhere, laborious_batches
 from barnabas.broker.handlers.leader_hints import MOVED, tell_leaders
+from barnabas.broker.handlers.shared import INTERNAL_TOPICS
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages.produce import (
@@ -48,6 +50,8 @@ logger = logging.getLogger("barnabas.requests")
 MIN_VERSION = 3
 LEADERS_SINCE = 10
 ZSTD_SINCE = 7
+ADMIN_CLIENT_ID = "__admin_client"
+"""Who calls itself so may write to internal topics, as with Apache Kafka."""
 _START_IS_NOT_TOLD = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -131,6 +135,8 @@ def _produce(
             answers.partition_responses.append(outcome.answer)
             outcomes.append(outcome)
             try:
+                if topic.name in INTERNAL_TOPICS:
+                    _check_internal(topic.name, ctx, batches)
                 _append(
                     broker,
                     topic.name,
@@ -154,6 +160,12 @@ def _produce(
         lambda: _written(broker, ctx, later, response, outcomes, request=request)
     )
     return later
+
+
+def _check_internal(topic: str, ctx: RequestContext, batches: TransactionalBatches | None) -> None:
+    """Raise unless the client may write to an internal topic, on which coordinators rely."""
+    if ctx.client_id != ADMIN_CLIENT_ID or batches is not None:
+        raise InvalidTopic(f"Cannot append to internal topic {topic}")
 
 
 def _is_transactional(request: ProduceRequest) -> bool:

@@ -1,6 +1,6 @@
 """OffsetCommit: a group notes how far it has got.
 
-Partitions of topics that do not exist are refused here; the rest is the coordinator's to decide.
+Partitions that do not exist are refused here; the rest is the coordinator's to decide.
 
 v2: membership.  v6: leader epochs.  v7: static members.  v9: members of consumer groups (KIP-848).
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import UnknownTopicOrPartition
 from barnabas.broker.dispatch import Later, RequestContext, handles
-from barnabas.broker.handlers.group_calls import ask_groups, call
+from barnabas.broker.handlers.group_calls import add_refused, ask_groups, call, take_unknown
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 
@@ -26,18 +26,18 @@ def offset_commit(
 ) -> Message | Later:
     from barnabas.coordinator.group.refusals import refuse
 
-    if all(topic.name in broker.image.topics for topic in request.topics):
+    unknown = take_unknown(broker, request)
+    if not unknown:
         return ask_groups(broker, ctx, request)
-    asked = request.topics
-    request.topics = [topic for topic in asked if topic.name in broker.image.topics]
-    unknown = OffsetCommitRequest(topics=[t for t in asked if t.name not in broker.image.topics])
-    refused: OffsetCommitResponse = refuse(unknown, UnknownTopicOrPartition(), ctx.api_version)
-    if asked and not request.topics:
+    refused: OffsetCommitResponse = refuse(
+        OffsetCommitRequest(topics=unknown), UnknownTopicOrPartition(), ctx.api_version
+    )
+    if not request.topics:
         return refused
     later = Later()
 
     def answered(response: OffsetCommitResponse) -> None:
-        response.topics.extend(refused.topics)
+        add_refused(response, refused.topics)
         later.resolve(response)
 
     broker.groups.handle(call(ctx, request), answered)

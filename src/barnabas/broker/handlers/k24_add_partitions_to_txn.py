@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 from barnabas.base.errors import ErrorCode
 from barnabas.broker.dispatch import Later, RequestContext, handles
 from barnabas.broker.handlers.group_calls import Gather
-from barnabas.broker.handlers.shared import missing_topic
+from barnabas.broker.handlers.shared import INTERNAL_TOPICS, missing_topic
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
     from barnabas.coordinator.txn.machine import TopicPartition
+
+BROKERS_SINCE = 4
 
 
 @handles(ApiKey.ADD_PARTITIONS_TO_TXN, versions=(0, 5))
@@ -28,11 +30,12 @@ def add_partitions_to_txn(
     from barnabas.coordinator.txn.api import events_of, refused_partitions, response_of
 
     events = events_of(request, ctx.api_version)
+    check = partial(_problem, broker, ctx.api_version)
     gather = Gather(
         lambda replies: response_of(list(zip(events, replies, strict=True)), ctx.api_version)
     )
     for event in events:
-        refused = refused_partitions(event, partial(_problem, broker))
+        refused = refused_partitions(event, check)
         if refused is None:
             broker.transactions.schedule(event.transactional_id, event, gather.expect())
         else:
@@ -40,7 +43,9 @@ def add_partitions_to_txn(
     return gather.asked_all()
 
 
-def _problem(broker: Broker, where: TopicPartition) -> ErrorCode:
+def _problem(broker: Broker, version: int, where: TopicPartition) -> ErrorCode:
+    if version < BROKERS_SINCE and where.topic in INTERNAL_TOPICS:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED  # clients have AddOffsetsToTxn for that
     if broker.image.partition(*where) is not None:
         return ErrorCode.NONE
     return missing_topic(where.topic)

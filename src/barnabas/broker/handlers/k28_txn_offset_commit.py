@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError, ErrorCode, UnknownTopicOrPartition, error_for
 from barnabas.broker.dispatch import Later, RequestContext, handles
-from barnabas.broker.handlers.group_calls import call
+from barnabas.broker.handlers.group_calls import add_refused, call, take_unknown
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -34,16 +34,14 @@ def txn_offset_commit(
 ) -> TxnOffsetCommitResponse | Later:
     from barnabas.coordinator.group.refusals import refuse
 
-    known = broker.image.topics
-    unknown = TxnOffsetCommitRequest(topics=[t for t in request.topics if t.name not in known])
+    unknown = TxnOffsetCommitRequest(topics=take_unknown(broker, request))
     refused: TxnOffsetCommitResponse = refuse(unknown, UnknownTopicOrPartition(), ctx.api_version)
-    request.topics = [topic for topic in request.topics if topic.name in known]
     if unknown.topics and not request.topics:
         return refused
     later = Later()
 
     def answered(response: TxnOffsetCommitResponse) -> None:
-        response.topics.extend(refused.topics)
+        add_refused(response, refused.topics)
         later.resolve(response)
 
     try:

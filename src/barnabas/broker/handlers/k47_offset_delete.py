@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
 from barnabas.broker.dispatch import Later, RequestContext, handles
-from barnabas.broker.handlers.group_calls import call
+from barnabas.broker.handlers.group_calls import add_refused, call, take_unknown
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 @handles(ApiKey.OFFSET_DELETE, versions=(0, 0))
 def offset_delete(broker: Broker, ctx: RequestContext, request: OffsetDeleteRequest) -> Later:
-    asked = request.topics
-    request.topics = [topic for topic in asked if topic.name in broker.image.topics]
     code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     refused = [
         OffsetDeleteResponseTopic(
@@ -32,14 +30,13 @@ def offset_delete(broker: Broker, ctx: RequestContext, request: OffsetDeleteRequ
                 for p in topic.partitions
             ],
         )
-        for topic in asked
-        if topic.name not in broker.image.topics
+        for topic in take_unknown(broker, request)
     ]
     later = Later()
 
     def answered(response: OffsetDeleteResponse) -> None:
         if not response.error_code:
-            response.topics.extend(refused)
+            add_refused(response, refused)
         later.resolve(response)
 
     broker.groups.handle(call(ctx, request), answered)

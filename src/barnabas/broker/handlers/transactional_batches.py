@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.base.errors import ApiError, ErrorCode, error_for
 from barnabas.broker.dispatch import Later
+from barnabas.broker.handlers.shared import INTERNAL_TOPICS
 from barnabas.coordinator.runtime_types import Producer
 from barnabas.coordinator.txn.machine import TopicPartition
 from barnabas.coordinator.txn.verification import (
@@ -53,7 +54,7 @@ class TransactionalBatches:
 
     def _begin(self, where: TopicPartition, records: memoryview | bytes | None) -> None:
         """What cannot be appended anyway is left alone: the append says why."""
-        if not records or len(records) < HEADER_SIZE:
+        if not records or len(records) < HEADER_SIZE or where.topic in INTERNAL_TOPICS:
             return
         header = read_header(records)
         if not header.is_transactional:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError, ErrorCode
 from barnabas.broker.dispatch import Later
+from barnabas.broker.handlers.shared import INTERNAL_TOPICS
 from barnabas.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceResponse,
@@ -220,6 +221,7 @@ def learn(
         or len(request.topic_data) != 1
         or len(request.topic_data[0].partition_data) != 1
         or not request.topic_data[0].partition_data[0].records
+        or request.topic_data[0].name in INTERNAL_TOPICS  # the handler says who may
     ):
         return None
     index_at = _index_at(frame, body_at, request, version)

@@ -9,6 +9,7 @@ from barnabas.base.errors import (
     GroupIdNotFound,
     IllegalGeneration,
     StaleMemberEpoch,
+    UnknownMemberId,
 )
 from barnabas.coordinator.group import records
 from barnabas.coordinator.group.classic.group import ClassicGroup, State
@@ -95,6 +96,7 @@ def _check_commit(
     epoch = request.generation_id_or_member_epoch
     if group is None:
         if epoch >= 0:
+            _check_simple(state, request.group_id)
             if version >= EPOCHS_IN_COMMITS_SINCE:
                 raise GroupIdNotFound
             raise IllegalGeneration
@@ -153,6 +155,7 @@ def _check_txn_commit(state: GroupState, request: TxnOffsetCommitRequest) -> Non
     group = state.groups.get(request.group_id)
     if group is None:
         if request.generation_id >= 0:
+            _check_simple(state, request.group_id)
             raise IllegalGeneration
     elif isinstance(group, ConsumerGroup):
         try:
@@ -172,6 +175,12 @@ def _check_txn_commit(state: GroupState, request: TxnOffsetCommitRequest) -> Non
             generation=request.generation_id,
             transactional=True,
         )
+
+
+def _check_simple(state: GroupState, group_id: str) -> None:
+    """Raise if the group has offsets: it exists then, but this member of it does not."""
+    if state.offsets.has_group(group_id):
+        raise UnknownMemberId
 
 
 def _length(text: str) -> int:

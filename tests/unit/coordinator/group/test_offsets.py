@@ -119,6 +119,16 @@ def test_a_generation_of_a_group_that_is_not_there(version: int, code: E) -> Non
     assert GroupMachine().commit(5, member="m", epoch=1, version=version) == code
 
 
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_generation_of_a_group_that_only_has_offsets(version: int) -> None:
+    machine = GroupMachine()
+    machine.commit(5)
+
+    assert machine.commit(6, member="m", epoch=1, version=version) == E.UNKNOWN_MEMBER_ID
+    assert machine.txn_commit(6, member="m", generation=1) == E.UNKNOWN_MEMBER_ID
+    assert machine.fetch() == (5, 0)
+
+
 @pytest.mark.parametrize(
     ("member", "epoch", "instance", "code"),
     [

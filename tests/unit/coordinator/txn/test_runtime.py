@@ -24,11 +24,14 @@ class Log:
         self.waiting: list[Callable[[Exception | None], None]] = []
         self.is_full = False
 
+    def check(self, partition: int) -> None:
+        if self.is_full:
+            raise NotEnoughReplicas
+
     def append(
         self, partition: int, batch: bytearray, committed: Callable[[Exception | None], None]
     ) -> None:
-        if self.is_full:
-            raise NotEnoughReplicas
+        self.check(partition)
         self.batches.append(bytes(batch))
         self.waiting.append(committed)
 
