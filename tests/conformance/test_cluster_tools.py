@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from harness import transcript as tools
 from harness.clusters import ApacheCluster, BarnabasCluster, Cluster
-from harness.jvm import Jvm
+from harness.jvm import Jvm, program
+from harness.processes import Child
 from harness.transcript import Step, run_step, step, transcript
 
 B = "--bootstrap-server {bootstrap}"
@@ -293,6 +294,39 @@ def test_a_plan_that_cannot_be_is_refused_alike(
         reassign(unknown, "--cancel"),
     )
     both.describe(topic)
+
+
+def test_replicas_are_verified_alike(both: Compared, topic: str, tmp_path: Path) -> None:
+    """The tool reads each replica at its own broker and compares; it would never end by itself."""
+    both.create(topic, "1:2:3")
+    told = [
+        _verified(both.jvm, cluster, topic, tmp_path / f"{cluster.name}.log")
+        for cluster in both.clusters
+    ]
+
+    assert told == [f"max lag is 0 for partition {topic}-0 at offset 1000 among 1 partitions"] * 2
+
+
+def _verified(jvm: Jvm, cluster: Cluster, topic: str, log: Path) -> str:
+    """What is reported once the last of a thousand records was compared."""
+    fill = f"--topic {topic} --num-records 1000 --record-size 100 --throughput -1"
+    place = "--producer-props bootstrap.servers={bootstrap} acks=all"
+    assert not run_step(jvm, cluster, step(tools.PRODUCER_PERFORMANCE, f"{fill} {place}")).status
+    command = [*program(tools.VERIFY_REPLICAS), "--broker-list", cluster.bootstrap, "--time", "-2"]
+    command += ["--topics-include", topic, "--report-interval-ms", "200"]
+    child = Child(command, log_path=log, cwd=log.parent)
+
+    def last() -> re.Match[str] | None:
+        return re.search(r"max lag is .* at offset 1000 .*", child.log_text())
+
+    try:
+        child.wait_until(lambda: last() is not None, what="comparison", seconds=60)
+    finally:
+        child.kill()
+    assert "differ" not in child.log_text()
+    found = last()
+    assert found is not None
+    return found[0]
 
 
 def test_eligible_leaders_are_told_alike(both: Compared, topic: str) -> None:

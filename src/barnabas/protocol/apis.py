@@ -180,7 +180,7 @@ Row: TypeAlias = tuple[str, int, int, tuple[int, int], int, frozenset[str]]
 _TABLE: tuple[Row, ...] = (
     # name, key, highest version, stable versions, first flexible version, listeners
     ("Produce", 0, 12, (3, 12), 9, BROKER),
-    ("Fetch", 1, 17, (4, 17), 12, BOTH),
+    ("Fetch", 1, 18, (4, 17), 12, BOTH),
     ("ListOffsets", 2, 10, (1, 10), 6, BROKER),
     ("Metadata", 3, 13, (0, 13), 9, BROKER),
     ("OffsetCommit", 8, 9, (2, 9), 8, BROKER),

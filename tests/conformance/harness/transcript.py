@@ -29,6 +29,7 @@ CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 ELECT = "org.apache.kafka.tools.LeaderElectionCommand"
+VERIFY_REPLICAS = "org.apache.kafka.tools.ReplicaVerificationTool"
 
 CHANGES = {"--create", "--alter", "--delete", "--execute", "--cancel", "--election-type", "upgrade"}
 

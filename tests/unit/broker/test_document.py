@@ -19,11 +19,16 @@ def test_the_page_has_the_table_as_it_is_now() -> None:
     assert updated(page) == page, "run: python -m barnabas.broker.document"
 
 
+NEWER = {ApiKey.FETCH: 18}
+"""Answered beyond Kafka 4.0's: 4.3's ReplicaVerificationTool sends it without asking."""
+
+
 @pytest.mark.parametrize("key", sorted(load_handlers()), ids=lambda key: ApiKey(key).name)
 def test_an_api_is_answered_in_every_version_that_kafka_advertises(key: int) -> None:
     entry = HANDLERS[key]
 
-    assert range(entry.version_min, entry.version_max + 1) == api(key).advertised
+    newest = NEWER.get(ApiKey(key), api(key).advertised[-1])
+    assert (entry.version_min, entry.version_max) == (api(key).advertised[0], newest)
 
 
 def test_every_api_of_a_broker_has_a_row_and_controllers_apis_have_none() -> None:

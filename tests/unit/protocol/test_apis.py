@@ -49,6 +49,10 @@ def test_unstable_versions_are_known_but_not_advertised() -> None:
     assert len(share.advertised) == 0
 
 
+def test_fetch_is_read_in_the_version_that_the_tools_of_kafka_4_3_send_unasked() -> None:
+    assert api(ApiKey.FETCH).versions == range(19)
+
+
 def test_produce_is_advertised_from_version_0_for_librdkafka() -> None:
     assert api(ApiKey.PRODUCE).stable == range(3, 13)
     assert api(ApiKey.PRODUCE).advertised == range(13)

@@ -7,7 +7,7 @@ that it knows; the fetches of followers are in `follower_fetch.py`.
 
 v4: isolation level.  v7: sessions (KIP-227).  v9: leader epochs (KIP-320).  v11: rack, and reading
 from followers (KIP-392).  v12: flexible, diverging epochs (KIP-595).  v13: topic ids.  v15: replica
-state (KIP-903).  v16: who leads instead (KIP-951).
+state (KIP-903).  v16: who leads instead (KIP-951).  v18 (Kafka 4.1): nothing new here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ REPLICA_STATE_SINCE = 15
 LEADERS_SINCE = 16
 
 
-@handles(ApiKey.FETCH, versions=(4, 17))
+@handles(ApiKey.FETCH, versions=(4, 18))
 def fetch(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchResponse | Later:
     version = ctx.api_version
     replica_id = (

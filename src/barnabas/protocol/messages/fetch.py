@@ -34,6 +34,7 @@ class FetchPartition(Struct):
     log_start_offset: Annotated[Int64, since(5), ignorable] = -1
     partition_max_bytes: Int32 = 0
     replica_directory_id: Annotated[Uuid, since(17), tag(0), ignorable] = NO_UUID
+    high_watermark: Annotated[Int64, since(18), tag(1), ignorable] = 0x7FFFFFFFFFFFFFFF
 
 
 class FetchTopic(Struct):
@@ -48,7 +49,7 @@ class ForgottenTopic(Struct):
     partitions: list[Int32] = []
 
 
-class FetchRequest(Message, api_key=1, versions="0-17", flexible="12+"):
+class FetchRequest(Message, api_key=1, versions="0-18", flexible="12+"):
     """A consumer or a follower asks for batches from an offset on.
 
     v4: isolation level and aborted transactions (KIP-98).  v5: log start offset (KIP-107).  v7:
@@ -56,7 +57,8 @@ class FetchRequest(Message, api_key=1, versions="0-17", flexible="12+"):
     zstd (KIP-110).  v11: rack, for reading from a close replica (KIP-392).  v12: flexible;
     divergence is found with the last fetched epoch (KIP-595).  v13: topic ids instead of names
     (KIP-516).  v15: replica state instead of the bare id (KIP-903).  v16: endpoints of new
-    leaders in the answer (KIP-951).  v17: directory of the replica (KIP-853).
+    leaders in the answer (KIP-951).  v17: directory of the replica (KIP-853).  v18, of Kafka
+    4.1: what a controller knows of the high watermark (KIP-1166); nobody here needs to look.
     """
 
     cluster_id: Annotated[NullableString, since(12), tag(0), ignorable] = None
@@ -120,7 +122,7 @@ class NodeEndpoint(Struct):
     rack: NullableString = None
 
 
-class FetchResponse(Message, api_key=1, versions="0-17", flexible="12+"):
+class FetchResponse(Message, api_key=1, versions="0-18", flexible="12+"):
     throttle_time_ms: Annotated[Int32, since(1), ignorable] = 0
     error_code: Annotated[Int16, since(7), ignorable] = 0
     session_id: Annotated[Int32, since(7)] = 0
