@@ -250,6 +250,10 @@ class LeaderFetcher:
                     self._ask_offsets(action, partition)
             except ApiError as error:
                 self._failed(action.partition, partition, error)
+            except Exception as error:
+                # A fault of ours: it must not end the copying of all that this leader leads.
+                logger.exception("%s-%d cannot be copied", partition.topic, partition.index)
+                self._failed(action.partition, partition, error)
         self._broker.replicas.after_write(partial(self._written, appended))
         self._schedule_turn()
 

@@ -27,6 +27,7 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from barnabas.replication import following
 
 LEADER, THIRD = 2, 3
 SESSION = 5
@@ -191,6 +192,28 @@ def test_a_damaged_batch_is_not_appended_and_asked_for_again_later(world: World)
     assert leader.sent == []  # nothing else is followed there
     world.loop.advance(0.1)
     assert offsets(leader.take()[0]) == {a: 0}
+
+
+def test_a_fault_in_one_partition_does_not_end_the_copying_of_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = world.follow("a"), world.follow("b")
+    world.loop.run()
+    (leader,) = world.made
+    append = following.append
+
+    def fault(replicas: Any, partition: Any, *rest: Any, **named: Any) -> None:
+        if partition.topic == "a":
+            raise ValueError
+        append(replicas, partition, *rest, **named)
+
+    monkeypatch.setattr(following, "append", fault)
+    first = batch(b"x", base_offset=0, leader_epoch=3)
+
+    world.answer(leader, (a, records(first)), (b, records(first)))
+
+    assert (world.end("a"), world.end("b")) == (0, 1)
+    assert offsets(leader.take()[0]) == {b: 1}
 
 
 def test_a_write_that_fails_is_asked_for_again_later(world: World) -> None:
