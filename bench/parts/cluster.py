@@ -189,7 +189,7 @@ def many_partitions(cluster: Cluster) -> dict[str, float]:
     topic = new_topic(cluster, "many", MANY)
     nodes = list(cluster.nodes.values())
     for node in reversed(nodes):  # Apache Kafka's controller last
-        node.stop()
+        node.child.stop(seconds=PATIENCE_S)
     began = time.monotonic()
     with ThreadPoolExecutor(len(nodes)) as starting:
         list(starting.map(lambda node: node.start(), nodes))

@@ -65,9 +65,9 @@ def cluster(path: Path, *overrides: str, brokers: int = 3) -> Iterator[ClusterPr
     with ExitStack() as stack:
         stack.callback(_stop, made.controller)
         made.start_controller()
+        stack.callback(lambda: [_stop(broker) for broker in made.brokers.values()])
         for number in range(brokers):
             broker = made.brokers[number] = made.broker(number)
-            stack.callback(_stop, broker)
             broker.start()
         yield made
 
