@@ -275,14 +275,22 @@ class LeaderFetcher:
             if partition.write_failure is not None or partition.log is None:
                 self._fetcher.failed(fetched, self._loop.time())
                 continue
-            following.follow_watermarks(
-                self._broker.replicas, partition, action.high_watermark, action.log_start_offset
-            )
-            self._moved(fetched, partition)
-            if partition.is_throttled_follower and action.records:
-                self._slow_down(fetched, partition, len(action.records))
+            try:
+                self._follow(partition, action)
+            except Exception as error:  # the others go on, see `_answered`
+                logger.exception("%s-%d cannot be copied", partition.topic, partition.index)
+                self._failed(fetched, partition, error)
         self._is_asking = False
         self._ask()
+
+    def _follow(self, partition: Partition, action: Append) -> None:
+        """What was appended is written: now the leader's watermarks hold."""
+        following.follow_watermarks(
+            self._broker.replicas, partition, action.high_watermark, action.log_start_offset
+        )
+        self._moved(action.partition, partition)
+        if partition.is_throttled_follower and action.records:
+            self._slow_down(action.partition, partition, len(action.records))
 
     def _slow_down(self, fetched: Fetched, partition: Partition, size: int) -> None:
         if partition.node_id not in partition.isr:

@@ -153,7 +153,7 @@ class MetadataFollower:
             # Replaying has no other way to fail than a fault of ours: what is applied may be half
             # of a run, so that only a whole new image helps.
             logger.exception("the metadata log cannot be followed: read anew")
-            self._read_anew()
+            self._failed("a fault of our own", then=self._read_anew)
             return
         self._high_watermark = data.high_watermark
         self._progress()
@@ -177,7 +177,10 @@ class MetadataFollower:
         if reached:
             self._waiting = [one for one in self._waiting if one[0] > applied]
             for call in reached:
-                call()
+                try:
+                    call()
+                except Exception:
+                    logger.exception("a request could not be answered")  # the others still are
         assert self._high_watermark is not None
         if applied + 1 >= self._high_watermark and not self._caught_up.done():
             self._caught_up.set_result(None)
@@ -246,7 +249,12 @@ class MetadataFollower:
             self._failed("snapshot %d-%d is damaged", end_offset, epoch)
             return
         newer = ClusterImage(self.image.cluster_id)
-        newer.load_snapshot(fmt.decode_snapshot(data)[0], end_offset=end_offset, epoch=epoch)
+        try:
+            newer.load_snapshot(fmt.decode_snapshot(data)[0], end_offset=end_offset, epoch=epoch)
+        except Exception:
+            logger.exception("snapshot %d-%d cannot be read", end_offset, epoch)
+            self._failed("a fault of our own")
+            return
         self._take(newer)
         self._high_watermark = max(self._high_watermark or 0, end_offset)
         logger.info("metadata taken from the snapshot at offset %d", end_offset)

@@ -293,3 +293,25 @@ def test_after_its_stop_nothing_is_asked_any_more() -> None:
         assert len(link.requests) == count
 
     run(scenario())
+
+
+def test_who_waits_and_fails_does_not_end_the_following(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        log = Log("a", "b")
+        follower = follower_of(ScriptedLink(log.respond))
+        called: list[str] = []
+
+        def fail() -> None:
+            called.append("first")
+            raise ValueError
+
+        follower.when_reached(0, fail)
+        follower.when_reached(0, lambda: called.append("second"))
+        follower.start()
+        await log.idle.wait()
+        assert called == ["first", "second"]
+        assert set(follower.image.topics) == {"a", "b"}
+        follower.stop()
+
+    run(scenario())
+    assert "a request could not be answered" in caplog.text
