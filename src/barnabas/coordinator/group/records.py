@@ -99,7 +99,7 @@ def offset_commit(
     )
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16_384)
 def _offset_key(group: str, topic: str) -> bytes:
     names = (group.encode(), topic.encode())
     return _SHORT.pack(OFFSET_COMMIT) + b"".join(_SHORT.pack(len(n)) + n for n in names)
