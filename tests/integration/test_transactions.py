@@ -177,7 +177,7 @@ def test_a_zombie_is_fenced_and_its_transaction_aborted(
 def test_a_transaction_left_open_is_aborted_after_its_timeout(
     quick_broker: BarnabasProcess, topic: str
 ) -> None:
-    writer = producer(quick_broker, topic, transaction_timeout_ms=1000)
+    writer = producer(quick_broker, topic, transaction_timeout_ms=5000)
     writer.begin_transaction()
     send(writer, topic, "late0", "late1")
     level = IsolationLevel.READ_COMMITTED
