@@ -12,6 +12,7 @@ from barnabas.base.errors import (
     ErrorCode,
     InconsistentClusterId,
     InvalidRegistration,
+    InvalidRequest,
     UnsupportedVersion,
     code_for,
 )
@@ -297,11 +298,17 @@ def decide_unregister(
     image: ClusterImage, request: UnregisterBrokerRequest, now_ms: int, env: Environment
 ) -> Decision:
     """Forget a broker.  Its replicas stay assigned to it, but none is eligible to lead any more: if
-    it comes back, nobody knows whether it still has all that it had."""
+    it comes back, nobody knows whether it still has all that it had.
+
+    The node that decides this is there, and as its own controller it would not register again: it
+    refuses to forget itself."""
     broker = image.brokers.get(request.broker_id)
     if broker is None:
         error = BrokerIdNotRegistered(f"Broker ID {request.broker_id} is not currently registered")
         return Decision(response=refuse_unregister(request, error))
+    if broker.id == env.config.node_id:
+        own = InvalidRequest(f"Broker {broker.id} is the active controller: stop it first.")
+        return Decision(response=refuse_unregister(request, own))
     records: list[Message] = [
         *broker_goes(image, broker.id, env, uncleanly=True),
         UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch),

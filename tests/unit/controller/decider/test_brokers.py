@@ -387,36 +387,47 @@ def test_an_unclean_leader_is_elected_where_that_is_allowed(trio: Any, level: st
 
 
 def test_an_unregistered_broker_leads_nothing_and_keeps_its_replicas(trio: Any) -> None:
-    t = trio.add_topic("t", [1, 2])
-    epoch = trio.image.brokers[1].epoch
+    t = trio.add_topic("t", [3, 2])
+    epoch = trio.image.brokers[3].epoch
 
-    decision = trio.decide(UnregisterBrokerRequest(broker_id=1))
+    decision = trio.decide(UnregisterBrokerRequest(broker_id=3))
 
     assert decision == Decision(
         records=(
             mr.PartitionChangeRecord(partition_id=0, topic_id=t, isr=[2], leader=2),
-            mr.UnregisterBrokerRecord(broker_id=1, broker_epoch=epoch),
+            mr.UnregisterBrokerRecord(broker_id=3, broker_epoch=epoch),
         ),
         response=UnregisterBrokerResponse(error_message=None),
     )
     trio.replay(*decision.records)
-    assert trio.image.topics["t"].partitions[0].replicas == (1, 2)
+    assert trio.image.topics["t"].partitions[0].replicas == (3, 2)
 
 
 def test_who_was_forgotten_is_not_eligible_any_more(trio: Any) -> None:
-    trio.add_topic("t", [1, 2], isr=[2])
+    trio.add_topic("t", [3, 2], isr=[2])
     trio.replay(
         mr.FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1),
         mr.ConfigRecord(resource_type=4, name="min.insync.replicas", value="2"),
         mr.PartitionChangeRecord(
-            partition_id=0, topic_id=b"t".ljust(16, b"\0"), eligible_leader_replicas=[1]
+            partition_id=0, topic_id=b"t".ljust(16, b"\0"), eligible_leader_replicas=[3]
         ),
     )
 
-    trio.do(UnregisterBrokerRequest(broker_id=1))
+    trio.do(UnregisterBrokerRequest(broker_id=3))
 
     partition = trio.image.partition("t", 0)
-    assert (partition.replicas, partition.isr, partition.elr) == ((1, 2), (2,), ())
+    assert (partition.replicas, partition.isr, partition.elr) == ((3, 2), (2,), ())
+
+
+def test_the_node_that_decides_does_not_forget_itself(single: Any) -> None:
+    single.add_topic("t", [1])
+
+    assert single.decide(UnregisterBrokerRequest(broker_id=1)) == Decision(
+        response=UnregisterBrokerResponse(
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message="Broker 1 is the active controller: stop it first.",
+        )
+    )
 
 
 def test_a_broker_that_is_not_registered_cannot_be_unregistered(single: Any) -> None:
