@@ -36,7 +36,8 @@ run: $(VENV)/.installed ## Start a broker on localhost:9092, data under ./data
 test: $(VENV)/.installed-dev ## Lint, type checks, and every test that needs only PyPI and Debian packages
 	@./scripts/need kcat zookeeper
 	@$(MAKE) --no-print-directory lint
-	@$(PYTEST) -n $(JOBS) --dist worksteal -q tests/unit tests/property tests/sim tests/integration
+	@$(PYTEST) -q -n $(JOBS) --dist worksteal tests/unit tests/property tests/sim
+	@./scripts/tests-with-processes $(PYTEST) -q -- -n $(JOBS) --dist worksteal tests/integration
 
 lint: $(VENV)/.installed-dev ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check src tests bench
@@ -51,7 +52,7 @@ format: $(VENV)/.installed-dev ## Let ruff format and fix
 conformance: $(VENV)/.installed-dev ## Apache Kafka's tools and clients, kafkajs (fetches from Maven and npm)
 	@./scripts/need java javac mvn node npm
 	@$(BIN)/python tests/conformance/fetch.py
-	@$(PYTEST) -q tests/conformance
+	@./scripts/tests-with-processes $(PYTEST) -q -- tests/conformance
 
 bench: $(VENV)/.installed-dev ## Side by side with Apache Kafka; writes docs/benchmarks.md (about 20 minutes)
 	@./scripts/need java javac mvn cc librdkafka

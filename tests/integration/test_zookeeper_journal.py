@@ -53,7 +53,7 @@ def own(tmp_path: Path) -> Iterator[ZooKeeperServer]:
 @pytest.fixture
 def settings(shared: ZooKeeperServer, request: pytest.FixtureRequest) -> ZooKeeperSettings:
     return ZooKeeperSettings(
-        servers=shared.address, root=f"/tests/{request.node.name}", session_timeout_s=8
+        servers=shared.address, root=f"/tests/{request.node.name}", session_timeout_s=30
     )
 
 
@@ -331,7 +331,7 @@ def test_a_thousand_commits_are_read_in_a_moment(settings: ZooKeeperSettings) ->
 
 def test_a_commit_survives_a_restart_of_zookeeper(own: ZooKeeperServer) -> None:
     async def scenario() -> None:
-        settings = ZooKeeperSettings(servers=own.address, session_timeout_s=4)
+        settings = ZooKeeperSettings(servers=own.address, session_timeout_s=60)
         async with Sessions(settings) as sessions:
             zk = await sessions.new()
             held = await won(zk)
@@ -359,7 +359,7 @@ def test_with_three_servers_any_one_may_die(tmp_path: Path) -> None:
         loop = asyncio.get_running_loop()
         settings = ZooKeeperSettings(
             servers=",".join(server.address for server in servers),
-            session_timeout_s=20,
+            session_timeout_s=WAIT_S,
             connection_timeout_s=WAIT_S,
         )
         async with Sessions(settings) as sessions:
@@ -390,7 +390,7 @@ def test_a_controller_whose_session_ended_finds_itself_deposed(
     async def scenario() -> None:
         async with Sessions(settings) as sessions, CuttableRelay(shared.port) as relay:
             two = await sessions.new()
-            one = await sessions.new(servers=f"127.0.0.1:{relay.port}", session_timeout_s=0.5)
+            one = await sessions.new(servers=f"127.0.0.1:{relay.port}", session_timeout_s=4)
             held = await won(one)
             journal = await journal_of(one, held)
             await commit(journal, [feature(1)])

@@ -29,6 +29,8 @@ class Tool:
     script: str
     """Name of the script that starts it without `barnabas`, if there is one."""
     summary: str
+    aliases: tuple[str, ...] = ()
+    """Other names of the script that are in people's notes."""
 
 
 TOOLS = {
@@ -68,36 +70,13 @@ def main() -> NoReturn:
     _exit(_barnabas(sys.argv[1:]))
 
 
-def server_start() -> NoReturn:
-    _exit(_run_script("server-start"))
-
-
-def zookeeper_server_start() -> NoReturn:
-    _exit(_run_script("zookeeper-server-start"))
-
-
-def topics() -> NoReturn:
-    _exit(_run_script("topics"))
-
-
-def console_producer() -> NoReturn:
-    _exit(_run_script("console-producer"))
-
-
-def console_consumer() -> NoReturn:
-    _exit(_run_script("console-consumer"))
-
-
-def consumer_groups() -> NoReturn:
-    _exit(_run_script("consumer-groups"))
-
-
-def transactions() -> NoReturn:
-    _exit(_run_script("transactions"))
-
-
-def _run_script(name: str) -> int:
-    return run_tool(TOOLS[name].script, TOOLS[name].module, sys.argv[1:])
+def script() -> NoReturn:
+    """`kafka-topics ...`, `kafka-topics.sh ...`: the name by which it was called says which tool."""
+    name = os.path.basename(sys.argv[0]).removesuffix(".sh")
+    tool = next((tool for tool in TOOLS.values() if name in (tool.script, *tool.aliases)), None)
+    if tool is None:
+        _exit(_complain(name, 'no tool has this name: "barnabas help" lists them'))
+    _exit(run_tool(name, tool.module, sys.argv[1:]))
 
 
 def _barnabas(argv: Sequence[str]) -> int:
