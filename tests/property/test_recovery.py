@@ -87,6 +87,45 @@ def test_garbage_at_the_end_never_harms_what_is_before(garbage: bytes, values: l
     remove(place)
 
 
+@settings(deadline=None)
+@given(
+    count=st.integers(2, 20),
+    losses=st.lists(st.floats(0, 1), min_size=1, max_size=3),
+    point=st.floats(0, 1),
+    is_only_copy=st.booleans(),
+)
+def test_any_lost_ends_of_segments_leave_no_hole_but_in_the_only_copy(
+    count: int, losses: list[float], point: float, *, is_only_copy: bool
+) -> None:
+    """Some segments at or above the recovery point lose their ends, at any byte."""
+    size = len(batch(b"x"))
+    place = fresh(segment_bytes=3 * size)
+    log = place.open()
+    for _ in range(count):
+        append(log, batch(b"x"))
+    recovery_point = round(point * count)
+    left = set(range(count))
+    suspects = [each.base_offset for each in log.segments if each.base_offset >= recovery_point]
+    for loss in losses if suspects else ():
+        base = suspects[int(loss * len(suspects)) % len(suspects)]
+        path = place.directory / f"{base:020d}.log"
+        kept = int(loss * 1000) % (path.stat().st_size + 1)
+        path.write_bytes(path.read_bytes()[:kept])
+        left -= set(range(base + kept // size, min(base + 3, count)))
+    first_lost = min(set(range(count)) - left, default=count)
+
+    opened = place.open(
+        high_watermark=count, recovery_point=recovery_point, is_only_copy=is_only_copy
+    )
+
+    new = append(opened, batch(b"new")).base_offset  # readers get over a hole when there is more
+    expected = [*(sorted(left) if is_only_copy else range(first_lost)), new]
+    assert [record.offset for record in records_of(opened)] == expected
+    again = place.open(high_watermark=count + 1, is_only_copy=is_only_copy)
+    assert [record.offset for record in records_of(again)] == expected
+    remove(place)
+
+
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("data"), st.integers(0, 3), st.integers(1, 4)),

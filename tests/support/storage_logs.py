@@ -103,6 +103,8 @@ class Place:
         recovery_point: int = 0,
         start_offset: int = 0,
         high_watermark: int = 0,
+        compacted_to: int = 0,
+        is_only_copy: bool = False,
         now_ms: int = NOW,
     ) -> Log:
         return open_log(
@@ -118,6 +120,8 @@ class Place:
             recovery_point=recovery_point,
             start_offset=start_offset,
             high_watermark=high_watermark,
+            compacted_to=compacted_to,
+            is_only_copy=is_only_copy,
         )
 
     def names(self, suffix: str = "") -> list[str]:

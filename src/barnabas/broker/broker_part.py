@@ -92,7 +92,7 @@ class BrokerPart:
         self._image = image
         config = self.config = self._effective_config()
         self.logs.settings = StorageSettings.of(config)
-        self.logs.load(self._clock.now_ms(), self._log_config)
+        self.logs.load(self._clock.now_ms(), self._log_config, is_only_copy=self._is_only_copy)
         for directory in self.logs.directories:
             if directory.logs and not directory.was_clean:
                 logger.warning(
@@ -171,6 +171,12 @@ class BrokerPart:
         if topic is None or log.partition >= len(topic.partitions):
             return False
         return self.config.node_id in topic.partitions[log.partition].replicas
+
+    def _is_only_copy(self, topic: str, partition: int) -> bool:
+        found = self._image.topics.get(topic)
+        if found is None or partition >= len(found.partitions):
+            return False
+        return list(found.partitions[partition].replicas) == [self.config.node_id]
 
     # -- following the metadata
 

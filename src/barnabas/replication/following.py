@@ -94,7 +94,7 @@ def reset(replicas: ReplicaManager, partition: Partition, to: Reset, *, now_ms: 
         _cut(replicas, partition, log, to.offset)
         return
     try:
-        log.reset_to(to.offset, now_ms=now_ms)
+        replicas.logs.reset(log, to.offset, now_ms=now_ms)
     except StorageFailed as failure:
         replicas.append_failed(partition, failure)
         raise
@@ -108,7 +108,7 @@ def _written(replicas: ReplicaManager, partition: Partition) -> Log:
 
 def _cut(replicas: ReplicaManager, partition: Partition, log: Log, offset: int) -> None:
     try:
-        log.truncate_to(offset)
+        replicas.logs.truncate(log, offset)
     except StorageFailed as failure:
         replicas.append_failed(partition, failure)
         raise

@@ -65,7 +65,7 @@ class ReplicaManager(PartitionTable):
         self.on_unopened: Callable[[], None] = lambda: None
         """Told when `open_more` has something to do."""
         self._opening = Opening(logs, topic_config)
-        self._logs = logs
+        self.logs = logs
         self._topic_config = topic_config
         self._before_write: list[Callable[[], None]] = []
         self._after_write: list[Callable[[], None]] = []
@@ -79,8 +79,8 @@ class ReplicaManager(PartitionTable):
         While a log directory is broken, one without a log may have it there: it stays offline, as
         an empty log in its place would let records vanish and offsets be used twice.
         """
-        usable = self._logs.usable_directories()
-        self._opening.is_whole = len(usable) == len(self._logs.directories)
+        usable = self.logs.usable_directories()
+        self._opening.is_whole = len(usable) == len(self.logs.directories)
         self.apply(image, image.as_changes())
         while self.open_more():
             pass
@@ -191,17 +191,17 @@ class ReplicaManager(PartitionTable):
         log, partition.log = partition.log, None
         if log is not None:
             try:
-                self._logs.delete(log)
+                self.logs.delete(log)
             except StorageFailed as failure:  # the next start moves it aside
                 logger.warning("%s-%d could not be deleted: %s", partition.topic, index, failure)
-                self._logs.write_failed(log, failure)
+                self.logs.write_failed(log, failure)
         self._moved(partition)
 
     def forget_failed_logs(self) -> None:
         """A log directory failed: its partitions answer KAFKA_STORAGE_ERROR from now on."""
         for partition in self._by_name.values():
             log = partition.log
-            if log is not None and self._logs.get(partition.topic, partition.index) is not log:
+            if log is not None and self.logs.get(partition.topic, partition.index) is not log:
                 partition.log = None
                 partition.followers = None
                 partition.error = StorageFailed("its log directory failed")
@@ -305,7 +305,7 @@ class ReplicaManager(PartitionTable):
     def append_failed(self, partition: Partition, failure: StorageFailed) -> None:
         """The log could not begin a new segment."""
         if partition.log is not None:
-            self._logs.write_failed(partition.log, failure)
+            self.logs.write_failed(partition.log, failure)
 
     def append_internal(self, partition: Partition, data: memoryview, *, now_ms: int) -> Appended:
         """`append` for the coordinators' own batches."""
@@ -376,7 +376,7 @@ class ReplicaManager(PartitionTable):
                 -1 if log is None else log.written_end_offset, ErrorCode.KAFKA_STORAGE_ERROR
             )
             if log is not None:
-                self._logs.write_failed(log, failure)
+                self.logs.write_failed(log, failure)
         else:
             if partition.is_refusing:
                 logger.info("%s-%d is written again", partition.topic, partition.index)

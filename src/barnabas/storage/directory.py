@@ -205,6 +205,16 @@ class LogDirectory:
             if key in self._written.get(name, ()) or key in self._coming.get(name, ()):
                 self.write_checkpoint(name, offsets())
 
+    def cut(self, key: Partition) -> None:
+        """A log was made shorter: the file must not say that more of it is on the disk.
+
+        It will be longer again, and then what is new would be trusted after a crash.
+        """
+        name, point = checkpoint.RECOVERY_POINTS, self.logs[key].recovery_point
+        files = self._written.get(name, {}), self._coming.get(name, {})
+        if any(offsets.get(key, 0) > point for offsets in files):
+            self.write_checkpoint(name, self.recovery_points())
+
     def recovery_points(self) -> dict[Partition, int]:
         return {key: log.recovery_point for key, log in self.logs.items()}
 

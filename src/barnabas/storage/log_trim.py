@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import OffsetOutOfRange
+from barnabas.storage.replay import rebuild_producers
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_files import (
     CLEANED,
@@ -20,13 +21,13 @@ from barnabas.storage.segment_files import (
     SNAPSHOT,
     SWAP,
     TXN_INDEX,
+    free_suffix,
     segment_path,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from barnabas.storage.fs import FilePool
     from barnabas.storage.log import Log
 
 
@@ -67,23 +68,10 @@ def drop(log: Log, segments: list[Segment]) -> None:
     log.segments.remove(segments)
     log.forget_places()
     for segment in segments:
-        segment.rename_to(_free_suffix(log.pool, segment))
+        segment.rename_to(free_suffix(log.pool, segment.directory, segment.base_offset, DELETED))
     log.deleted += segments
     for segment in segments:
         _drop_snapshot(log, segment.base_offset)
-
-
-def _free_suffix(pool: FilePool, segment: Segment) -> str:
-    """`.deleted`; with a number if a segment of that offset has left the log before.
-
-    The earlier file may still be read: compaction can replace a segment twice in a minute.
-    """
-    suffix, number = DELETED, 0
-    path = segment_path(segment.directory, segment.base_offset, LOG)
-    while pool.exists(path + suffix):
-        number += 1
-        suffix = f".{number}{DELETED}"
-    return suffix
 
 
 def _drop_snapshot(log: Log, offset: int) -> None:
@@ -215,8 +203,6 @@ def _remove_now(log: Log, segment: Segment) -> None:
 
 
 def _ended_at(log: Log, offset: int) -> None:
-    from barnabas.storage.recovery import rebuild_producers
-
     log.generation += 1
     log.end_offset = log.written_end_offset = offset
     log.high_watermark = min(log.high_watermark, offset)
@@ -302,7 +288,7 @@ def replace_segments(log: Log, new: list[CleanedSegment], old: list[SegmentView]
             log.pool.rename_if_there(path + CLEANED, path + SWAP)
     kept_snapshots = {cleaned.base_offset for cleaned in new}
     for segment in present:
-        segment.rename_to(_free_suffix(log.pool, segment))
+        segment.rename_to(free_suffix(log.pool, segment.directory, segment.base_offset, DELETED))
         if segment.base_offset not in kept_snapshots:
             _drop_snapshot(log, segment.base_offset)
     log.deleted += present

@@ -113,17 +113,24 @@ class LogManager:
             self.give_back()
             raise
 
-    def load(self, now_ms: int, config_for: Callable[[str], LogConfig]) -> None:
+    def load(
+        self,
+        now_ms: int,
+        config_for: Callable[[str], LogConfig],
+        *,
+        is_only_copy: Callable[[str, int], bool] = lambda topic, partition: False,
+    ) -> None:
         """Open every log in the directories, recovering where that is needed.
 
-        Takes them first if that was not done, and raises what `take` does.
+        `is_only_copy`: whether no other broker has a replica.  Takes the directories first if that
+        was not done, and raises what `take` does.
         """
         if not self._is_taken:
             self.take()
         self._now_ms = now_ms
         try:
             for directory in self.usable_directories():
-                self._load_directory(directory, now_ms, config_for)
+                self._load_directory(directory, now_ms, config_for, is_only_copy)
             self._check_usable()
         except BaseException:
             self.give_back()
@@ -140,13 +147,18 @@ class LogManager:
             raise StorageFailed(f"no log directory can be used: {failures}")
 
     def _load_directory(
-        self, directory: LogDirectory, now_ms: int, config_for: Callable[[str], LogConfig]
+        self,
+        directory: LogDirectory,
+        now_ms: int,
+        config_for: Callable[[str], LogConfig],
+        is_only_copy: Callable[[str, int], bool],
     ) -> None:
         try:
             names = self.pool.list_directories(directory.path)
             points = directory.read_checkpoint(checkpoint.RECOVERY_POINTS)
             watermarks = directory.read_checkpoint(checkpoint.HIGH_WATERMARKS)
             starts = directory.read_checkpoint(checkpoint.LOG_STARTS)
+            compacted = directory.read_checkpoint(checkpoint.CLEANER_OFFSETS)
             for name in names:
                 path = f"{directory.path}/{name}"
                 if name.endswith("-delete"):
@@ -173,6 +185,8 @@ class LogManager:
                     recovery_point=points.get(key, 0),
                     start_offset=starts.get(key, 0),
                     high_watermark=watermarks.get(key, 0),
+                    compacted_to=compacted.get(key, 0),
+                    is_only_copy=is_only_copy(*key),
                     producer_expiration_ms=self.settings.producer_expiration_ms,
                 )
                 self.logs[key] = directory.logs[key] = log
@@ -295,6 +309,16 @@ class LogManager:
         del directory.logs[log.topic, log.partition]
         self.on_log_gone(log)
         return path
+
+    def truncate(self, log: Log, offset: int) -> None:
+        """`Log.truncate_to`, after which no checkpoint says that what is gone is on the disk."""
+        log.truncate_to(offset)
+        self.directory_of(log).cut((log.topic, log.partition))
+
+    def reset(self, log: Log, offset: int, *, now_ms: int) -> None:
+        """`Log.reset_to`, likewise."""
+        log.reset_to(offset, now_ms=now_ms)
+        self.directory_of(log).cut((log.topic, log.partition))
 
     # Failure and time.
 

@@ -2,9 +2,19 @@
 
 After a clean stop the files are trusted: the end is found from the tail of the last index, all else
 is loaded when it is needed.  Otherwise every batch from the recovery point on is checked (format,
-CRC, growing offsets); the log ends before the first that is not right, and indexes, leader epochs,
-producer states and aborted transactions are made again on the way.  Missing or damaged index,
-snapshot and checkpoint files never keep a log from opening.
+CRC, growing offsets); indexes, leader epochs, producer states and aborted transactions are made
+again on the way.  Missing or damaged index, snapshot and checkpoint files never keep a log from
+opening.
+
+A segment ends before its first batch that is not right.  If something is missing between it and the
+next one, the disk kept what was written later and lost what was written earlier.  A replica must
+not have such a hole: it would never ask its leader for what is missing, and could become leader
+itself.  So the log ends at the hole, and the segments after it are set aside, to be copied anew; in
+the only copy of a partition they stay, as nobody else has them.
+
+Holes that compaction made are none.  They are below the recovery point, since what compaction
+writes is durable before it is in the log, or else below the cleaner's checkpoint; and a log that is
+compacted may have them anywhere.
 """
 
 from __future__ import annotations
@@ -14,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import CorruptMessage
 from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, crc_is_valid, read_header
-from barnabas.storage import producer_snapshot, txn_index
+from barnabas.storage import txn_index
 from barnabas.storage.epochs import EpochCache
 from barnabas.storage.flushing import EPOCH_FILE
 from barnabas.storage.index import MAX_RELATIVE_OFFSET, OFFSET_ENTRY_BYTES
@@ -22,14 +32,16 @@ from barnabas.storage.leftovers import finish_swaps
 from barnabas.storage.log import Log
 from barnabas.storage.log_state import LogParts
 from barnabas.storage.producer_state import ProducerStates
-from barnabas.storage.replay import apply_batch
+from barnabas.storage.replay import apply_batch, rebuild_producers
 from barnabas.storage.segment import Segment
 from barnabas.storage.segment_files import (
     INDEX,
     LOG,
     SNAPSHOT,
+    STRAY,
     TIME_INDEX,
     TXN_INDEX,
+    free_suffix,
     parse_offset,
     segment_path,
 )
@@ -44,6 +56,7 @@ if TYPE_CHECKING:
     from barnabas.storage.index import IndexCache
 
 _CHUNK = 1 << 20
+_ANYWHERE = 1 << 63
 _logger = logging.getLogger(__name__)
 
 
@@ -61,11 +74,14 @@ def open_log(
     recovery_point: int = 0,
     start_offset: int = 0,
     high_watermark: int = 0,
+    compacted_to: int = 0,
+    is_only_copy: bool = False,
     producer_expiration_ms: int = 24 * 3600 * 1000,
 ) -> Log:
     """The log in `directory`, which exists; a new log if the directory is empty.
 
-    `recovery_point`, `start_offset` and `high_watermark` are what the checkpoints say.
+    `recovery_point`, `start_offset`, `high_watermark` and `compacted_to` are what the checkpoints
+    say.  `is_only_copy`: no other broker has a replica.
     """
     names = finish_swaps(pool, directory, pool.list_names(directory))
     segments, is_new = _find_segments(
@@ -79,7 +95,13 @@ def open_log(
         producers.load([], end)
     else:
         found = _Found(
-            pool, segments, snapshots, epochs, producers, may_have_holes=config.is_compacted
+            pool,
+            segments,
+            snapshots,
+            epochs,
+            producers,
+            holes_below=_ANYWHERE if config.is_compacted else max(recovery_point, compacted_to),
+            is_only_copy=is_only_copy,
         )
         end, recovery_point = found.load(is_clean=is_clean, recovery_point=recovery_point)
     producers.expire(now_ms, producer_expiration_ms)
@@ -202,14 +224,17 @@ class _Found:
         epochs: EpochCache,
         producers: ProducerStates,
         *,
-        may_have_holes: bool,
+        holes_below: int,
+        is_only_copy: bool,
     ) -> None:
-        self.may_have_holes = may_have_holes
+        """`holes_below`: up to there compaction may have removed what is missing."""
         self.pool = pool
         self.segments = segments
         self.snapshots = snapshots
         self.epochs = epochs
         self.producers = producers
+        self._holes_below = holes_below
+        self._is_only_copy = is_only_copy
 
     def load(self, *, is_clean: bool, recovery_point: int) -> tuple[int, int]:
         """(end of the log, recovery point), with all else brought to that end."""
@@ -272,15 +297,17 @@ class _Found:
         self._rebuild_producers(end)
         for number, segment in enumerate(suspects):
             good, end = self._recover_segment(segment, end)
-            lost = segment.file.size - good
-            if lost:
+            torn = segment.file.size - good
+            if torn:
                 _logger.warning(
-                    "%s: %d bytes after the last whole batch were cut.", segment.file.path, lost
+                    "%s: %d bytes after the last whole batch were cut.", segment.file.path, torn
                 )
                 segment.file.truncate(good)
-            if lost or self._is_hole(end, suspects[number + 1 :]):
-                self._remove(suspects[number + 1 :])
-                break
+            later = suspects[number + 1 :]
+            if later and self._is_lost(end, later[0].base_offset, torn=torn > 0):
+                self._miss(end, later)
+                if not self._is_only_copy:
+                    break
         for segment in segments.from_offset(suspects[0].base_offset):
             if segment.is_closed:
                 segment.close_indexes()
@@ -292,20 +319,36 @@ class _Found:
         self.producers.commit(end)
         return end
 
-    def _is_hole(self, end: int, later: list[Segment]) -> bool:
-        """Whether the next segment begins after the end of the last: the disk kept what was written
-        later and lost, at the end of a batch, what was written earlier.  Only compaction makes
-        such holes by right."""
-        return bool(later) and later[0].base_offset > end and not self.may_have_holes
+    def _is_lost(self, end: int, next_base: int, *, torn: bool) -> bool:
+        """Whether batches are missing between two segments that were there before the crash."""
+        return torn or (end < next_base and next_base > self._holes_below)
 
-    def _remove(self, doomed: list[Segment]) -> None:
-        if doomed:
-            self.segments.remove(doomed)
-        for segment in doomed:
-            _logger.warning("%s came after damaged or lost batches: removed.", segment.file.path)
+    def _miss(self, end: int, later: list[Segment]) -> None:
+        """Say that there is a hole at `end`, and set `later` aside if others have copies."""
+        directory, next_base = later[0].directory, later[0].base_offset
+        if self._is_only_copy:
+            _logger.warning(
+                "%s: what was from offset %d to %d is lost; this is the only copy, so that what "
+                "follows is kept.",
+                directory,
+                end,
+                next_base - 1,
+            )
+            return
+        self.segments.remove(later)
+        for segment in later:
             segment.close()
-            for path in segment.all_paths():
-                self.pool.remove(path)
+            segment.rename_to(free_suffix(self.pool, segment.directory, segment.base_offset, STRAY))
+        self.pool.sync_directory(directory)  # they must not come back beside what is copied anew
+        _logger.warning(
+            "%s: the log ends at offset %d, where something is lost; what follows (%d segments, "
+            "from offset %d on) is set aside in files that end in %s, to be copied again.",
+            directory,
+            end,
+            len(later),
+            next_base,
+            STRAY,
+        )
 
     def _recover_segment(self, segment: Segment, expected: int) -> tuple[int, int]:
         """Check each batch and note it; (bytes that are good, offset after the last good one)."""
@@ -353,46 +396,3 @@ def _sound_batches(segment: Segment, expected: int) -> Iterator[tuple[memoryview
         yield batch, header
         expected = header.next_offset
         position += size
-
-
-def rebuild_producers(
-    producers: ProducerStates,
-    pool: FilePool,
-    segments: Segments,
-    snapshots: list[int],
-    *,
-    end_offset: int,
-) -> None:
-    """Producer states as of `end_offset`: from the last good snapshot and the batches after it."""
-    directory = segments.first.directory
-    producers.load([], segments.first.base_offset)
-    for offset in [each for each in reversed(snapshots) if each <= end_offset]:
-        path = segment_path(directory, offset, SNAPSHOT)
-        entries = producer_snapshot.decode(pool.read_bytes(path) or b"")
-        if entries is not None:
-            producers.load(entries, offset)
-            break
-        _logger.warning("%s is damaged: removed.", path)
-        pool.remove(path)
-        snapshots.remove(offset)
-    if producers.end_offset < end_offset:
-        _replay(producers, segments, end_offset)
-    producers.commit(end_offset)
-
-
-def _replay(producers: ProducerStates, segments: Segments, end_offset: int) -> None:
-    start = producers.end_offset
-    for segment in segments.from_offset(start):
-        place = segment.locate(max(start, segment.base_offset), segment.file.size)
-        if place is None:
-            continue
-        stop = 0
-        for position, header in segment.headers(place[0]):
-            if header.base_offset >= end_offset:
-                return
-            if header.producer_id >= 0:
-                batch = segment.read_batch(position, header) if header.is_control else b""
-                apply_batch(producers, header, batch, None)
-            stop = position + header.size_bytes
-        if stop != segment.file.size:
-            raise CorruptMessage(f"{segment.file.path} is damaged at {stop}.")

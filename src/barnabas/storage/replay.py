@@ -1,4 +1,4 @@
-"""What a batch that is already in the log, or comes from a leader, means for producer states."""
+"""What batches that are in the log, or come from a leader, mean for producer states."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 from barnabas.base.errors import CorruptMessage, InvalidRecord
 from barnabas.records.batch import decode_records
 from barnabas.records.control import ControlType, control_type, end_txn_marker
+from barnabas.storage import producer_snapshot
 from barnabas.storage.producer_state import AppendedBatch
+from barnabas.storage.segment_files import SNAPSHOT, segment_path
 from barnabas.storage.txn_index import AbortedTransaction
 
 if TYPE_CHECKING:
     from barnabas.records.batch import BatchHeader
-    from barnabas.storage.fs import Buffer
+    from barnabas.storage.fs import Buffer, FilePool
     from barnabas.storage.producer_state import ProducerStates
     from barnabas.storage.segment import Segment
+    from barnabas.storage.segments import Segments
 
 
 _logger = logging.getLogger(__name__)
@@ -62,3 +65,46 @@ def apply_batch(
                 done.producer_id, done.first_offset, done.last_offset, done.last_stable_offset
             )
         )
+
+
+def rebuild_producers(
+    producers: ProducerStates,
+    pool: FilePool,
+    segments: Segments,
+    snapshots: list[int],
+    *,
+    end_offset: int,
+) -> None:
+    """Producer states as of `end_offset`: from the last good snapshot and the batches after it."""
+    directory = segments.first.directory
+    producers.load([], segments.first.base_offset)
+    for offset in [each for each in reversed(snapshots) if each <= end_offset]:
+        path = segment_path(directory, offset, SNAPSHOT)
+        entries = producer_snapshot.decode(pool.read_bytes(path) or b"")
+        if entries is not None:
+            producers.load(entries, offset)
+            break
+        _logger.warning("%s is damaged: removed.", path)
+        pool.remove(path)
+        snapshots.remove(offset)
+    if producers.end_offset < end_offset:
+        _replay(producers, segments, end_offset)
+    producers.commit(end_offset)
+
+
+def _replay(producers: ProducerStates, segments: Segments, end_offset: int) -> None:
+    start = producers.end_offset
+    for segment in segments.from_offset(start):
+        place = segment.locate(max(start, segment.base_offset), segment.file.size)
+        if place is None:
+            continue
+        stop = 0
+        for position, header in segment.headers(place[0]):
+            if header.base_offset >= end_offset:
+                return
+            if header.producer_id >= 0:
+                batch = segment.read_batch(position, header) if header.is_control else b""
+                apply_batch(producers, header, batch, None)
+            stop = position + header.size_bytes
+        if stop != segment.file.size:
+            raise CorruptMessage(f"{segment.file.path} is damaged at {stop}.")

@@ -10,6 +10,8 @@ from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, BatchHeader
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from barnabas.storage.syscalls import Disk
+
 LOG = ".log"
 INDEX = ".index"
 TIME_INDEX = ".timeindex"
@@ -19,6 +21,8 @@ SNAPSHOT = ".snapshot"
 DELETED = ".deleted"
 CLEANED = ".cleaned"
 SWAP = ".swap"
+STRAY = ".stray"
+"""Set aside by recovery: nobody reads it or removes it but the operator."""
 
 PLACE = struct.Struct(">qi4xb6xi")
 """Base offset, length, magic and last offset delta: enough to find the next batch."""
@@ -34,6 +38,19 @@ class Readable(Protocol):
 
 def segment_path(directory: str, base_offset: int, suffix: str) -> str:
     return f"{directory}/{base_offset:020d}{suffix}"
+
+
+def free_suffix(disk: Disk, directory: str, base_offset: int, suffix: str) -> str:
+    """`suffix`; with a number if a segment of that offset has left the log with it before.
+
+    The earlier file may still be read: compaction can replace a segment twice in a minute.
+    """
+    found, number = suffix, 0
+    path = segment_path(directory, base_offset, LOG)
+    while disk.exists(path + found):
+        number += 1
+        found = f".{number}{suffix}"
+    return found
 
 
 def parse_offset(name: str, suffix: str) -> int | None:

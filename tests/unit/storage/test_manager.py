@@ -11,6 +11,7 @@ from storage_logs import NOW, TOPIC_ID, FlakyDisk, append, batch, fill, values_o
 
 from barnabas.base.errors import StorageFailed
 from barnabas.base.settings import BrokerConfig
+from barnabas.storage import checkpoint
 from barnabas.storage.config import LogConfig
 from barnabas.storage.directory import DirectoryRefused
 from barnabas.storage.fs import FilePool
@@ -26,14 +27,19 @@ def make(tmp_path: Path) -> Iterator[Make]:
     """Managers on the same directories, as one process after the other; crashed if not closed."""
     running: list[LogManager] = []
 
-    def start(*names: str, disk: FlakyDisk | None = None, config: LogConfig = CONFIG) -> LogManager:
+    def start(
+        *names: str,
+        disk: FlakyDisk | None = None,
+        config: LogConfig = CONFIG,
+        is_only_copy: Callable[[str, int], bool] = lambda topic, partition: False,
+    ) -> LogManager:
         crash()
         settings = StorageSettings(
             directories=tuple(str(tmp_path / name) for name in names or ("data",))
         )
         pool = FilePool(16, disk) if disk else FilePool(16)
         manager = LogManager(settings, node_id=1, cluster_id="c", pool=pool)
-        manager.load(NOW, lambda topic: config)
+        manager.load(NOW, lambda topic: config, is_only_copy=is_only_copy)
         running.append(manager)
         return manager
 
@@ -208,6 +214,42 @@ def test_checkpoints_are_written_as_time_passes(make: Make, tmp_path: Path) -> N
     log = topic(crashed)
     assert log.start_offset == base + 1
     assert log.high_watermark == 9
+
+
+@pytest.mark.parametrize("way", ["truncate", "reset"])
+def test_after_truncation_no_checkpoint_says_that_what_comes_next_is_on_the_disk(
+    make: Make, tmp_path: Path, way: str
+) -> None:
+    manager = make()
+    fill(topic(manager), 20)
+    manager.close()
+    manager = make()
+    log = topic(manager)
+    if way == "truncate":
+        manager.truncate(log, 5)
+    else:
+        manager.reset(log, 5, now_ms=NOW)
+    points = checkpoint.read_offsets(
+        FilePool(16), str(tmp_path / "data" / checkpoint.RECOVERY_POINTS)
+    )
+    assert points == {("t", 0): 5}
+    fill(log, 20)
+    lost = log.segments[-2]
+    (tmp_path / "data" / "t-0" / f"{lost.base_offset:020d}.log").write_bytes(b"")
+    assert topic(make()).end_offset == lost.base_offset
+
+
+def test_the_only_copy_of_a_partition_is_kept_whole(make: Make, tmp_path: Path) -> None:
+    """`load` passes on what it is told of each partition."""
+    manager = make()
+    for partition in range(2):
+        log = topic(manager, partition)
+        fill(log, 20)
+        lost = tmp_path / "data" / f"t-{partition}" / f"{log.segments[1].base_offset:020d}.log"
+        lost.write_bytes(b"")
+    end, hole = log.end_offset, log.segments[1].base_offset
+    manager = make(is_only_copy=lambda topic, partition: partition == 1)
+    assert (topic(manager, 0).end_offset, topic(manager, 1).end_offset) == (hole, end)
 
 
 def test_retention_runs_and_files_go_after_their_delay(make: Make, tmp_path: Path) -> None:

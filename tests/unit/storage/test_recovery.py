@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,7 +119,7 @@ def test_a_torn_tail_is_cut(place: Place, cut: int) -> None:
     assert values_of(place.open(high_watermark=6))[-1] == b"new"
 
 
-def test_what_follows_a_damaged_batch_is_gone(place: Place) -> None:
+def test_what_follows_a_damaged_batch_is_set_aside(place: Place) -> None:
     log = place.open()
     fill(log, 14, size=99)
     second = place.directory / "00000000000000000004.log"
@@ -129,19 +130,103 @@ def test_what_follows_a_damaged_batch_is_gone(place: Place) -> None:
     assert again.end_offset == 5
     assert place.names(".log") == ["00000000000000000000.log", "00000000000000000004.log"]
     assert place.names(".snapshot") == ["00000000000000000004.snapshot"]
+    assert len(place.names(".log.stray")) == 2
 
 
-def test_what_follows_batches_that_were_lost_whole_is_gone(place: Place) -> None:
-    """A power cut may keep a later file and lose the end of an earlier one."""
-    log = place.open()
-    fill(log, 14, size=99)
+def lose_a_batch(place: Place) -> list[int]:
+    """Fourteen records in segments of four; the second segment loses its last.  What is left."""
+    fill(place.open(), 14, size=99)
     second = place.directory / "00000000000000000004.log"
     second.write_bytes(second.read_bytes()[:-SIZE])
-    assert second.stat().st_size % SIZE == 0
-    assert second.stat().st_size > 0
-    again = place.open(high_watermark=14)
-    assert again.end_offset == 4 + second.stat().st_size // SIZE
-    assert [each.offset for each in records_of(again)] == list(range(again.end_offset))
+    return [*range(7), *range(8, 14)]
+
+
+def offsets_of(log: Log) -> list[int]:
+    return [record.offset for record in records_of(log)]
+
+
+def test_a_replica_ends_at_a_hole_and_what_follows_is_set_aside(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A power cut may keep a later file and lose the end of an earlier one."""
+    lose_a_batch(place)
+    later = (place.directory / "00000000000000000008.log").read_bytes()
+    log = place.open(high_watermark=14)
+    assert offsets_of(log) == list(range(7))
+    assert place.names(".log.stray") == [
+        "00000000000000000008.log.stray",
+        "00000000000000000011.log.stray",
+    ]
+    assert (place.directory / "00000000000000000008.log.stray").read_bytes() == later
+    (line,) = [each.getMessage() for each in caplog.records]
+    assert "ends at offset 7" in line
+    assert "2 segments, from offset 8 on" in line
+
+
+def test_what_is_set_aside_a_second_time_does_not_replace_the_first(place: Place) -> None:
+    for _ in range(2):
+        lose_a_batch(place)
+        assert place.open(high_watermark=14).end_offset == 7
+        log = place.open(high_watermark=7)
+        log.truncate_to(0)
+    assert "00000000000000000008.log.1.stray" in place.names(".log.1.stray")
+    assert "00000000000000000008.log.stray" in place.names(".log.stray")
+
+
+def test_what_is_set_aside_can_be_copied_anew(place: Place) -> None:
+    lose_a_batch(place)
+    log = place.open(high_watermark=14)
+    fill(log, 7, size=99)
+    log.close()
+    for again in (place.open(clean=True, high_watermark=14), place.open(high_watermark=14)):
+        assert offsets_of(again) == list(range(14))
+
+
+def test_the_only_copy_keeps_what_follows_a_hole(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    left = lose_a_batch(place)
+    log = place.open(high_watermark=14, is_only_copy=True)
+    assert offsets_of(log) == left
+    assert place.names(".stray") == []
+    (line,) = [each.getMessage() for each in caplog.records]
+    assert "offset 7 to 7 is lost" in line
+    append(log, batch(b"new"))
+    assert offsets_of(place.open(high_watermark=15, is_only_copy=True)) == [*left, 14]
+
+
+def test_the_only_copy_keeps_what_follows_a_segment_that_is_torn_or_empty(place: Place) -> None:
+    lose_a_batch(place)
+    second = place.directory / "00000000000000000004.log"
+    second.write_bytes(second.read_bytes()[:-1])
+    log = place.open(high_watermark=14, is_only_copy=True)
+    assert offsets_of(log) == [*range(6), *range(8, 14)]
+    second.write_bytes(b"")
+    log = place.open(high_watermark=14, is_only_copy=True)
+    assert offsets_of(log) == [*range(4), *range(8, 14)]
+
+
+@pytest.mark.parametrize("trusted", [{"recovery_point": 8}, {"compacted_to": 8}])
+def test_a_hole_that_compaction_made_is_none_whatever_the_topic_is_now(
+    place: Place, trusted: dict[str, int]
+) -> None:
+    """Something else makes recovery begin before the recovery point."""
+    left = lose_a_batch(place)
+    (place.directory / "00000000000000000000.txnindex").write_bytes(b"damaged")
+    log = place.open(high_watermark=14, **trusted)
+    assert offsets_of(log) == left
+    assert place.names(".stray") == []
+
+
+def test_a_hole_above_what_is_trusted_is_a_loss(place: Place) -> None:
+    lose_a_batch(place)
+    assert place.open(high_watermark=14, recovery_point=7, compacted_to=6).end_offset == 7
+
+
+def test_a_compacted_log_may_have_holes_anywhere(place: Place) -> None:
+    left = lose_a_batch(place)
+    place.config = replace(place.config, cleanup_policy=("compact",))
+    assert offsets_of(place.open(high_watermark=14)) == left
 
 
 @pytest.mark.parametrize(
