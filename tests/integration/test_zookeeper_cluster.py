@@ -257,6 +257,25 @@ def test_data_of_another_cluster_is_refused_in_one_line(tmp_path: Path) -> None:
         assert one.look("/cluster/id")["id"] in line
 
 
+def test_a_broker_with_another_path_than_before_is_refused_and_keeps_what_it_has(
+    tmp_path: Path,
+) -> None:
+    with zookeeper_cluster(tmp_path, brokers=1) as one:
+        ClusterView(one.bootstrap).create("t", replicas=1)
+        one.brokers[0].stop()
+        elsewhere = one.broker(0, f"zookeeper.connect={one.zookeeper.address}/kafak")
+        ended = subprocess.run(
+            elsewhere.command(), capture_output=True, text=True, timeout=60, check=False
+        )
+        assert ended.returncode == 1
+        (line,) = ended.stderr.splitlines()
+        assert "zookeeper.connect" in line
+        one.brokers[0].start(same_port=True)
+        view = ClusterView(one.bootstrap)
+        eventually(lambda: view.leaders("t") == {0: 0})
+        assert not list(one.brokers[0].data_dir.glob("*-stray"))
+
+
 def test_a_node_that_was_a_cluster_of_its_own_grows_with_all_it_has(tmp_path: Path) -> None:
     with BarnabasProcess(tmp_path / "broker-1", "node.id=1") as alone:
         ClusterView(alone.bootstrap).create("t", partitions=3, replicas=1)

@@ -234,7 +234,10 @@ class Node:
         cluster_id = await zookeeper.start(known_id)
         part = self.broker_part = self._make_broker_part(pool, cluster_id)
         own = self.machine.journal_files(f"{self._config.metadata_log_dir}/{DIRECTORY}")
-        if own.names():
+        was_alone = bool(own.names())
+        cluster_id = await zookeeper.start(known_id, may_begin=was_alone)
+        part = self.broker_part = self._make_broker_part(pool, cluster_id)
+        if was_alone:
             self._take_metadata_directory(pool, cluster_id)
             await zookeeper.bring_in(own, cluster_id)
         self.controller_part = zookeeper.controller_part(self.machine, cluster_id)

@@ -77,11 +77,11 @@ class ZooKeeperPart:
         self._has_session = asyncio.Event()
         self._announcing: asyncio.Task[None] | None = None
 
-    async def start(self, known_id: str | None) -> str:
-        """Connect; the cluster's id.  `known_id`: what the log directories say."""
+    async def start(self, known_id: str | None, *, may_begin: bool) -> str:
+        """Connect; the cluster's id.  For the rest see `agree_on_cluster_id`."""
         await self._zk.start()
         try:
-            return await agree_on_cluster_id(self._zk, known_id)
+            return await agree_on_cluster_id(self._zk, known_id, may_begin=may_begin)
         except ZooKeeperError as error:
             raise CannotJoin(f"ZooKeeper: {error!r}") from None
 
@@ -188,9 +188,19 @@ class ZooKeeperPart:
         return [Delete(path), create] if replace else [create]
 
 
-async def agree_on_cluster_id(zk: ZooKeeper, known_id: str | None) -> str:
-    """The id that stands in ZooKeeper; the first node writes it.  `CannotJoin` if it is another."""
+async def agree_on_cluster_id(zk: ZooKeeper, known_id: str | None, *, may_begin: bool) -> str:
+    """The id that stands in ZooKeeper; the first node writes it.  `CannotJoin` if it is another.
+
+    `known_id`: what the log directories say.  `may_begin`: this node has metadata to begin a
+    cluster with.  Without it, directories that belong to a cluster belong to one that is elsewhere:
+    here nobody would know their topics, and all of them would be moved aside.
+    """
     found = await zk.look(layout.CLUSTER_ID)
+    if found is None and known_id is not None and not may_begin:
+        raise CannotJoin(
+            f"the log directories belong to cluster {known_id}, and in ZooKeeper there is none: "
+            "zookeeper.connect names another server or path than before."
+        )
     if await zk.look(layout.ROOT) is None and await zk.look(APACHE_TOPICS) is not None:
         raise CannotJoin(
             "this ZooKeeper holds a cluster of Apache Kafka. Name another path at the end of "

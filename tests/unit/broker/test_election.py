@@ -322,18 +322,30 @@ def test_where_zookeeper_refuses_the_node_tries_again_later(
 def test_the_first_node_gives_the_cluster_its_id_and_the_others_take_it() -> None:
     async def scenario() -> None:
         server = MemoryServer()
-        first = await agree_on_cluster_id(MemoryZooKeeper(server), None)
-        assert await agree_on_cluster_id(MemoryZooKeeper(server), None) == first
-        assert await agree_on_cluster_id(MemoryZooKeeper(server), first) == first
+        first = await cluster_id(server, None)
+        assert await cluster_id(server, None) == first
+        assert await cluster_id(server, first) == first
         with pytest.raises(CannotJoin, match=first):
-            await agree_on_cluster_id(MemoryZooKeeper(server), "another")
+            await cluster_id(server, "another")
 
     run(scenario())
 
 
-def test_a_node_that_has_data_brings_its_cluster_id() -> None:
+def test_a_node_that_was_a_cluster_brings_its_cluster_id() -> None:
     async def scenario() -> None:
-        assert await agree_on_cluster_id(MemoryZooKeeper(MemoryServer()), "mine") == "mine"
+        server = MemoryServer()
+        assert await agree_on_cluster_id(MemoryZooKeeper(server), "a", may_begin=True) == "a"
+
+    run(scenario())
+
+
+def test_a_broker_of_a_cluster_does_not_begin_another_where_there_is_none() -> None:
+    async def scenario() -> None:
+        server = MemoryServer()
+        before = dict(server.nodes)
+        with pytest.raises(CannotJoin, match=r"zookeeper\.connect"):
+            await cluster_id(server, "mine")
+        assert server.nodes == before
 
     run(scenario())
 
@@ -344,7 +356,12 @@ def test_a_cluster_of_apache_kafka_is_left_alone() -> None:
         server.write([Create("/brokers", b""), Create("/brokers/topics", b"")], 0)
         before = dict(server.nodes)
         with pytest.raises(CannotJoin, match="Apache Kafka"):
-            await agree_on_cluster_id(MemoryZooKeeper(server), None)
+            await cluster_id(server, None)
         assert server.nodes == before
 
     run(scenario())
+async def cluster_id(server: MemoryServer, known_id: str | None) -> str:
+    """For a broker that never was alone."""
+    return await agree_on_cluster_id(MemoryZooKeeper(server), known_id, may_begin=False)
+
+
