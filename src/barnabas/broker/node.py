@@ -231,8 +231,6 @@ class Node:
             self.clock,
             listeners,
         )
-        cluster_id = await zookeeper.start(known_id)
-        part = self.broker_part = self._make_broker_part(pool, cluster_id)
         own = self.machine.journal_files(f"{self._config.metadata_log_dir}/{DIRECTORY}")
         was_alone = bool(own.names())
         cluster_id = await zookeeper.start(known_id, may_begin=was_alone)

@@ -350,6 +350,11 @@ def test_a_broker_of_a_cluster_does_not_begin_another_where_there_is_none() -> N
     run(scenario())
 
 
+async def cluster_id(server: MemoryServer, known_id: str | None) -> str:
+    """For a broker that never was alone."""
+    return await agree_on_cluster_id(MemoryZooKeeper(server), known_id, may_begin=False)
+
+
 def test_a_cluster_of_apache_kafka_is_left_alone() -> None:
     async def scenario() -> None:
         server = MemoryServer()
@@ -360,8 +365,3 @@ def test_a_cluster_of_apache_kafka_is_left_alone() -> None:
         assert server.nodes == before
 
     run(scenario())
-async def cluster_id(server: MemoryServer, known_id: str | None) -> str:
-    """For a broker that never was alone."""
-    return await agree_on_cluster_id(MemoryZooKeeper(server), known_id, may_begin=False)
-
-
