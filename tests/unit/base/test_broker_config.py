@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -337,3 +338,20 @@ def test_with_zookeeper_every_node_is_a_broker_and_controllers_have_no_listeners
                 "controller.listener.names": "CONTROLLER",
             }
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("controller.quorum.bootstrap.servers", "here:9093"),
+        ("controller.quorum.voters", "3000@here:9093"),
+    ],
+)
+@pytest.mark.parametrize("roles", [{}, {"process.roles": "broker"}])
+def test_a_controller_is_not_looked_for_in_two_ways(
+    name: str, value: str, roles: dict[str, str]
+) -> None:
+    given = {"node.id": "1", "zookeeper.connect": "zk:2181/kafka", name: value}
+    with pytest.raises(ConfigError, match=rf"zookeeper\.connect and {re.escape(name)}") as refused:
+        BrokerConfig.from_properties(given | roles)
+    assert "\n" not in str(refused.value)

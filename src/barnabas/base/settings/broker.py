@@ -224,6 +224,12 @@ class BrokerConfig(TypedValues):
                     "Invalid value for controller.listener.names: with zookeeper.connect the "
                     "controller has no listener of its own."
                 )
+            for name in ("controller.quorum.bootstrap.servers", "controller.quorum.voters"):
+                if self.list(name):
+                    raise ConfigError(
+                        f"Invalid configuration: zookeeper.connect and {name} are both given. "
+                        "The controller is found in ZooKeeper or at a fixed place: leave one out."
+                    )
             return
         if "broker" not in roles and not resolved.controller:
             raise ConfigError(
