@@ -15,6 +15,7 @@ from barnabas.broker.dispatch import Later
 from barnabas.broker.net.buffers import FramePool, ReceiveBuffer
 from barnabas.broker.net.connection import Connection
 from barnabas.broker.net.parts import Slot
+from barnabas.broker.net.repeats import Complaints
 
 
 class Transport(asyncio.Transport):
@@ -74,6 +75,7 @@ def connect(seen: Seen, sock: socket.socket, parts_max: int = 500) -> tuple[Conn
         turn=Turn(),
         request_bytes_max=1_000_000,
         queued_parts_max=parts_max,
+        complaints=Complaints(),
         admit=lambda _: True,
         forget=lambda _: None,
     )

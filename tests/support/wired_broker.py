@@ -14,6 +14,7 @@ from small_broker import LISTENER, SmallBroker
 
 from barnabas.broker.dispatch import load_handlers
 from barnabas.broker.net.connection import Connection
+from barnabas.broker.net.repeats import Complaints
 from barnabas.broker.net.requests import Requests
 from barnabas.broker.net.turn import Turn
 from barnabas.protocol.framing import FrameReader
@@ -148,6 +149,7 @@ class WiredBroker(SmallBroker):
             turn=self.turn,
             request_bytes_max=100 << 20,
             queued_parts_max=500,
+            complaints=Complaints(),
             admit=lambda _: True,
             forget=lambda _: None,
         )

@@ -190,8 +190,7 @@ class Connection(asyncio.BufferedProtocol):
                 if self.closed:
                     break
         except DecodeError as error:
-            logger.warning("closing %s: %s", self, error)
-            self.close()
+            self.refuse(error)
         except Exception:
             logger.exception("closing %s: a request could not be handled", self)
             self.close()
@@ -208,8 +207,7 @@ class Connection(asyncio.BufferedProtocol):
         if frame.need == 4:
             size = INT32.unpack_from(frame.data)[0]
             if not FRAME_BYTES_MIN <= size <= self.server.request_bytes_max:
-                logger.warning("closing %s: a request of %d bytes", self, size)
-                self.close()
+                self.refuse(f"a request of {size} bytes")
                 return
             frame.need = 4 + size
             return
@@ -360,6 +358,11 @@ class Connection(asyncio.BufferedProtocol):
                 else:
                     out[done] = part.narrow(size, len(part) - size)
         return done
+
+    def refuse(self, reason: object) -> None:
+        """What came on it makes no sense, or is not answered here: say so, and end it."""
+        self.server.complaints.say("closing", self, str(reason))
+        self.close()
 
     def close(self, *, now: bool = False) -> None:
         """End this connection.  What the transport was already given still leaves, which a client

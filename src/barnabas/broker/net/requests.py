@@ -120,8 +120,7 @@ class Requests:
                 raise answer
             connection.fill(slot, [] if answer is None else self._encode(described, ctx, answer))
         except DecodeError as error:  # the handler wants the connection closed
-            logger.warning("closing %s: %s", connection, error)
-            connection.close()
+            connection.refuse(error)
         except Exception:
             logger.exception("closing %s: %s could not be answered", connection, described.name)
             connection.close()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.settings import Source
 from barnabas.broker.net.connection import Connection
+from barnabas.broker.net.repeats import Complaints
 from barnabas.storage.fs import default_pool_limit
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Server:
         self._per_host: Counter[str] = Counter()
         self._per_listener: Counter[str] = Counter()
         self._servers: list[asyncio.Server] = []
+        self.complaints = Complaints()
         self.configure(config)
 
     def configure(self, config: BrokerConfig) -> None:
@@ -87,18 +89,19 @@ class Server:
         self._per_listener[listener] += 1
         host_max = self._per_host_overrides.get(host, self._per_host_max)
         if self._per_host[host] > host_max:
-            logger.warning("refusing %s: %d connections from it already", connection, host_max)
+            self.complaints.say("refusing", connection, f"{host_max} connections from it already")
             return False
         listener_max = self._config.of_listener(listener, "max.connections")
         assert isinstance(listener_max, int)
         if self._per_listener[listener] > listener_max:
-            logger.warning("refusing %s: %d connections on it", connection, listener_max)
+            self.complaints.say("refusing", connection, f"{listener_max} connections on it")
             return False
         if len(self._connections) > self._connections_max:
-            logger.warning(
-                "refusing %s: %d connections, as max.connections or the limit on open files says",
+            self.complaints.say(
+                "refusing",
                 connection,
-                self._connections_max,
+                f"{self._connections_max} connections, as max.connections or the limit on open "
+                "files says",
             )
             return False
         return True

@@ -329,6 +329,22 @@ def test_a_fault_in_an_answer_without_a_place_for_it_closes_the_connection(
     assert "closing connection" in line
 
 
+def test_a_client_that_repeats_what_is_not_answered_gets_one_line(
+    world: WiredBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    for version in (3, 3, 3, 99, 3):
+        client = world.connect()
+        client.send(struct.pack(">hhih", ApiKey.FETCH, version, 1, -1))
+        world.run_turn()
+        assert client.is_closed
+
+    assert [message.partition(": ")[2] for message in caplog.messages] == [
+        "FETCH version 3 is not answered here",
+        "FETCH version 99 is not answered here",
+    ]
+
+
 def test_a_late_answer_that_cannot_be_written_closes_only_its_connection(
     world: WiredBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
