@@ -11,16 +11,23 @@ returns when the request has been answered, so a test or simulation sees one ord
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ApiError, NotController, StorageFailed, UnknownServerError
+from barnabas.base.errors import (
+    ApiError,
+    NotController,
+    RequestTimedOut,
+    StorageFailed,
+    UnknownServerError,
+)
 from barnabas.controller import decider
 from barnabas.controller.decider.brokers import decide_fence
 from barnabas.controller.decider.decision import Decision, Environment
 from barnabas.controller.decider.periodic import PeriodicWork, Task
+from barnabas.controller.work_queue import Work, WorkQueue
 from barnabas.protocol.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -47,17 +54,8 @@ STALL_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Work:
-    """Something to decide on; `refuse` makes the response if that fails."""
-
-    decide: Callable[[ClusterImage, int], Decision]
-    refuse: Callable[[Exception], Message]
-    done: Answer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Decided:
-    work: _Work
+    work: Work
     decision: Decision
     offset: int
     """Of the last record; -1 if there is none."""
@@ -82,7 +80,8 @@ class Controller:
         self._env = env
         self._now_ms = now_ms
         self._periodic = PeriodicWork()
-        self._queue: list[_Work] = []
+        self._queue = WorkQueue()
+        self._is_full = False
         self._under_way: list[_Decided] = []
         self._followers: list[Follower] = []
         self._initial: tuple[Message, ...] = ()
@@ -113,14 +112,16 @@ class Controller:
     def submit(self, request: Message, done: Answer) -> None:
         """Carry out `request`; `done` gets the response when its effects are committed and applied.
 
-        If the journal cannot be written, the response says so and nothing has changed.
+        If the journal cannot be written, or too many wait for it already, the response says so and
+        nothing has changed.
         """
         assert decider.can_decide(request), f"no decider for {type(request).__name__}"
         self._enqueue(
-            _Work(
+            Work(
                 decide=partial(self._decide, request),
                 refuse=partial(decider.refuse, request),
                 done=partial(self._answered, request, done),
+                urgent=_repeated(request),
             )
         )
 
@@ -137,10 +138,11 @@ class Controller:
             self.fence(broker_id)
         for task in self._periodic.due(self.image, self._env, now_ms):
             self._enqueue(
-                _Work(
+                Work(
                     decide=partial(self._decide_task, task),
                     refuse=lambda _: ElectLeadersResponse(),
                     done=lambda _: None,
+                    is_own=True,
                 )
             )
 
@@ -153,12 +155,19 @@ class Controller:
         """That broker is gone: others lead from now on, until it is heard of again."""
         self._env.sessions.forget(broker_id)
         self._enqueue(
-            _Work(
+            Work(
                 decide=partial(self._decide_fence, broker_id),
-                refuse=lambda _: BrokerHeartbeatResponse(),
+                refuse=partial(self._not_fenced, broker_id),
                 done=lambda _: None,
+                urgent=("fence", broker_id),
+                is_own=True,
             )
         )
+
+    def _not_fenced(self, broker_id: int, error: Exception) -> Message:
+        """It has a session once more, whose end is noticed again."""
+        self._touch(broker_id)
+        return BrokerHeartbeatResponse()
 
     def saw(self, broker_id: int, offset: int) -> None:
         """That broker has applied the metadata up to `offset`: who leaves may wait for it."""
@@ -167,8 +176,8 @@ class Controller:
     def close(self) -> None:
         """Let go of the journal.  What is not carried out yet may be, by another controller."""
         self._journal.close()
-        waiting = [*(entry.work for entry in self._under_way), *self._queue]
-        self._under_way, self._queue = [], []
+        waiting = [*(entry.work for entry in self._under_way), *self._queue.take_all()]
+        self._under_way = []
         for work in waiting:
             self._answer(work, work.refuse(NotController()))
 
@@ -185,8 +194,13 @@ class Controller:
         self._periodic.decided(task, decision, now_ms)
         return decision
 
-    def _enqueue(self, work: _Work) -> None:
-        self._queue.append(work)
+    def _enqueue(self, work: Work) -> None:
+        refused = self._queue.put(work)
+        if refused is work and not self._is_full:
+            self._is_full = True
+            log.warning("%d requests wait for the journal: more are refused", len(self._queue))
+        if refused is not None:
+            self._answer(refused, refused.refuse(RequestTimedOut()))
         self._go_on()
 
     def _go_on(self) -> None:
@@ -201,7 +215,8 @@ class Controller:
             self._looping = False
 
     def _next_group(self) -> None:
-        group, self._queue = self._queue, []
+        group = self._queue.take()
+        self._is_full = False
         if self._initial and self._journal.is_empty:
             group.insert(0, _initial_work(self._initial))
         decided = self._decide_group(group)
@@ -212,7 +227,7 @@ class Controller:
         else:
             self._committed(decided, None)
 
-    def _decide_group(self, group: list[_Work]) -> list[_Decided]:
+    def _decide_group(self, group: list[Work]) -> list[_Decided]:
         """Decide in order, each on the outcome of those before it, and append their records.
 
         The outcome is made on a copy, before anything is written: records that cannot be replayed
@@ -282,13 +297,21 @@ class Controller:
                 epoch=self._journal.epoch,
                 now_ms=self._now_ms(),
             )
+        self._say_who_is_back(changes)
         for follower in self._followers:
             try:
                 follower(self.image, changes)
             except Exception:
                 log.exception("a committed change could not be applied")
 
-    def _answer(self, work: _Work, response: Message) -> None:
+    def _say_who_is_back(self, changes: ImageChanges) -> None:
+        for broker_id, before in changes.brokers.items():
+            now = self.image.brokers.get(broker_id)
+            was_fenced = before is None or before.fenced
+            if now is not None and was_fenced and not now.fenced and self._is_elsewhere(broker_id):
+                log.info("broker %d is unfenced", broker_id)
+
+    def _answer(self, work: Work, response: Message) -> None:
         try:
             work.done(response)
         except Exception:
@@ -315,9 +338,12 @@ class Controller:
 
     def _touch(self, broker_id: int, *, metadata_offset: int = -1) -> None:
         """The controller's own node needs no heartbeats to be known to live."""
-        config = self._env.config
-        if broker_id != config.node_id or "broker" not in config.list("process.roles"):
+        if self._is_elsewhere(broker_id):
             self._env.sessions.touch(broker_id, self._now_ms(), metadata_offset=metadata_offset)
+
+    def _is_elsewhere(self, broker_id: int) -> bool:
+        config = self._env.config
+        return broker_id != config.node_id or "broker" not in config.list("process.roles")
 
     def _set_busy(self) -> None:
         self._busy, self._busy_since_ms = True, self._now_ms()
@@ -335,10 +361,24 @@ class Controller:
         self._go_on()
 
 
-def _initial_work(records: tuple[Message, ...]) -> _Work:
+def _initial_work(records: tuple[Message, ...]) -> Work:
     """Nobody waits for it: if it fails, so does what comes after it, and it is tried again."""
-    return _Work(
+    return Work(
         decide=lambda image, _: Decision(records=records, response=BrokerHeartbeatResponse()),
         refuse=lambda _: BrokerHeartbeatResponse(),
         done=lambda _: None,
+        is_own=True,
+    )
+
+
+def _repeated(request: Message) -> Hashable:
+    """What a broker says again and again until it is answered, of which the last counts."""
+    if not isinstance(request, BrokerHeartbeatRequest):
+        return None
+    return (
+        request.broker_id,
+        request.broker_epoch,
+        request.want_fence,
+        request.want_shut_down,
+        tuple(request.offline_log_dirs),
     )

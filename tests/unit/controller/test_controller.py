@@ -19,6 +19,7 @@ from barnabas.controller.image import ClusterImage, ImageChanges
 from barnabas.controller.journal import Done, Run, Snapshot
 from barnabas.controller.journal_files import DirectoryFiles
 from barnabas.controller.sessions import BrokerSessions
+from barnabas.controller.work_queue import WorkQueue
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages import metadata_records as mr
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
@@ -523,6 +524,77 @@ def test_while_the_journal_cannot_be_written_nobody_is_fenced_for_silence(scene:
     assert not scene.image.brokers[2].fenced
     scene.pass_time(2_000)
     assert scene.image.brokers[2].fenced
+
+
+def test_a_heartbeat_that_a_broker_repeats_waits_once_and_is_decided_first(slow: Scene) -> None:
+    epoch = slow.image.brokers[1].epoch
+    slow.submit(create("a"))
+    topic = slow.submit(delete("nope"))
+    beats = [slow.beat(1, epoch) for _ in range(3)]
+    leaving = slow.beat(1, epoch, want_shut_down=True)
+
+    codes = [[answer.error_code for answer in answers] for answers in beats]
+    assert codes == [[ErrorCode.REQUEST_TIMED_OUT], [ErrorCode.REQUEST_TIMED_OUT], []]
+    slow.said.clear()
+    slow.journal.finish()
+    slow.journal.finish()
+
+    assert [answer.error_code for answer in beats[2] + leaving] == [0, 0]
+    assert len(topic) == 1
+    order = [said for said in slow.said if isinstance(said, str)]
+    assert order == ["CreateTopics", "BrokerHeartbeat", "BrokerHeartbeat", "DeleteTopics"]
+
+
+def test_when_too_many_wait_for_the_journal_more_are_refused_but_heartbeats_are_not(
+    slow: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    epoch = slow.image.brokers[1].epoch
+    slow.controller._queue = WorkQueue(waiting_max=3, group_max=2)
+    slow.submit(create("under-way"))
+    waiting = [slow.submit(create(f"t{number}")) for number in range(3)]
+    refused = [slow.submit(create(f"more{number}")) for number in range(2)]
+    beat = slow.beat(1, epoch)
+
+    codes = [[topic.error_code for topic in answer.topics] for (answer,) in refused]
+    assert codes == [[ErrorCode.REQUEST_TIMED_OUT]] * 2
+    assert ErrorCode.REQUEST_TIMED_OUT.retriable
+    assert (waiting, beat) == ([[], [], []], [])
+    assert caplog.text.count("more are refused") == 1
+
+    slow.journal.at_once = True
+    slow.journal.finish()
+
+    assert [answer.topics[0].error_code for (answer,) in waiting] == [0, 0, 0]
+    assert beat[0].error_code == 0
+    assert slow.submit(create("more0"))[0].topics[0].error_code == 0
+
+
+def test_a_broker_that_could_not_be_fenced_is_fenced_later(scene: Scene) -> None:
+    scene.start_broker(2)
+    scene.journal.error = StorageFailed("disk full")
+    scene.pass_time(10_000)
+    assert not scene.image.brokers[2].fenced
+
+    scene.journal.error = None
+    scene.pass_time(10_000)
+    assert scene.image.brokers[2].fenced
+
+
+def test_it_is_said_when_a_fenced_broker_is_back(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        epoch = scene.start_broker(2)
+        scene.pass_time(10_000)
+        scene.beat(2, epoch)
+        scene.beat(2, epoch)
+
+    said = [record.message for record in caplog.records]
+    assert said == [
+        "broker 2 is unfenced",
+        "broker 2 was not heard of in time: fenced",
+        "broker 2 is unfenced",
+    ]
 
 
 def test_closing_lets_go_of_the_journal_and_sends_everybody_to_another_controller(
