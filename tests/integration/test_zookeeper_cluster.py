@@ -228,14 +228,19 @@ def test_a_controller_that_was_stopped_and_comes_back_finds_another_in_its_place
 def test_a_second_broker_of_the_same_id_is_refused_in_one_line(tmp_path: Path) -> None:
     quick = ("broker.session.timeout.ms=2000", "broker.heartbeat.interval.ms=200")
     with zookeeper_cluster(tmp_path, *quick, brokers=2) as two:
-        again = two.broker(1, data="another")
-        ended = subprocess.run(
-            again.command(), capture_output=True, text=True, timeout=60, check=False
-        )
-        assert ended.returncode == 1
-        assert ended.stderr.splitlines() == [
-            "error: another process is broker 1 of this cluster. Give this one another node.id."
-        ]
+        for taken in two.brokers:  # the controller's own is one of them
+            ended = subprocess.run(
+                two.broker(taken, data=f"another-{taken}").command(),
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            assert ended.returncode == 1
+            assert ended.stderr.splitlines() == [
+                f"error: another process is broker {taken} of this cluster. "
+                "Give this one another node.id."
+            ]
         ClusterView(two.bootstrap).create("t", replicas=2)
 
 

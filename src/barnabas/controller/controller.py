@@ -98,7 +98,8 @@ class Controller:
         """
         self.image.load_journal(self._journal)
         for broker in self.image.brokers.values():
-            if not broker.fenced:
+            # What was a broker in this node's place may be a process that is gone.
+            if not broker.fenced and self._is_elsewhere(broker.id):
                 self._touch(broker.id)
         self._initial = tuple(initial)
 
@@ -340,6 +341,8 @@ class Controller:
         """The controller's own node needs no heartbeats to be known to live."""
         if self._is_elsewhere(broker_id):
             self._env.sessions.touch(broker_id, self._now_ms(), metadata_offset=metadata_offset)
+        else:
+            self._env.sessions.stays(broker_id)
 
     def _is_elsewhere(self, broker_id: int) -> bool:
         config = self._env.config

@@ -27,6 +27,8 @@ class BrokerSessions:
         assert timeout_ms > 0, f"session timeout {timeout_ms}"
         self.timeout_ms = timeout_ms
         self._sessions: dict[int, _Session] = {}
+        self._near: set[int] = set()
+        """Brokers in the controller's own process: they live as long as it does."""
         self._leaving: dict[int, int] = {}
         self._looked_ms: int | None = None
 
@@ -42,12 +44,19 @@ class BrokerSessions:
         if session is not None:
             session.metadata_offset = max(session.metadata_offset, metadata_offset)
 
+    def stays(self, broker_id: int) -> None:
+        """That broker is in the controller's own process: it needs no heartbeats to live on."""
+        self._near.add(broker_id)
+
     def forget(self, broker_id: int) -> None:
         """That broker has no session any more."""
         self._sessions.pop(broker_id, None)
+        self._near.discard(broker_id)
         self._leaving.pop(broker_id, None)
 
     def is_live(self, broker_id: int, now_ms: int) -> bool:
+        if broker_id in self._near:
+            return True
         session = self._sessions.get(broker_id)
         return session is not None and now_ms - session.heard_ms < self.timeout_ms
 

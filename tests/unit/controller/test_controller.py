@@ -471,6 +471,29 @@ def test_the_controllers_own_broker_needs_no_heartbeats(scene: Scene) -> None:
     assert not scene.image.brokers[1].fenced
 
 
+def test_a_second_process_does_not_take_the_place_of_the_controllers_own_broker(
+    scene: Scene,
+) -> None:
+    scene.start_broker(1)
+    scene.pass_time(60_000)
+    second = registration(1)
+    second.incarnation_id = bytes([99]) * 16
+    (refused,) = scene.submit(second)
+    assert refused.error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+
+
+def test_the_controllers_own_broker_takes_the_place_of_the_process_before_it(
+    scene: Scene,
+) -> None:
+    scene.start_broker(1)
+    again = Scene(scene.journal)
+    again.controller.load()
+    next_life = registration(1)
+    next_life.incarnation_id = bytes([99]) * 16
+    (accepted,) = again.submit(next_life)
+    assert accepted.error_code == 0
+
+
 def test_after_a_start_brokers_have_time_to_be_heard_of(scene: Scene) -> None:
     scene.start_broker(2)
     again = Scene(scene.journal)

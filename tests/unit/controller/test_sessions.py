@@ -74,3 +74,12 @@ def test_a_broker_leaves_since_the_first_time_it_was_said_until_it_is_forgotten(
     assert sessions.leaving_since(1) == 7
     sessions.forget(1)
     assert sessions.leaving_since(1) is None
+
+
+def test_a_broker_beside_the_controller_needs_no_heartbeats() -> None:
+    sessions = BrokerSessions(100)
+    sessions.stays(1)
+    assert sessions.is_live(1, 10_000_000)
+    assert sessions.expired(10_000_000) == []
+    sessions.forget(1)
+    assert not sessions.is_live(1, 0)
