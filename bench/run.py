@@ -7,6 +7,7 @@ medians to `docs/benchmarks.md` when all parts ran in full on a quiet machine.
 from __future__ import annotations
 
 import argparse
+import compileall
 import datetime
 import shutil
 import sys
@@ -52,6 +53,7 @@ def main() -> int:
     chosen = [t for t in targets.available() if wanted is None or t.name in wanted]
     folder = Path(tempfile.mkdtemp(prefix="bench-", dir=data_root()))
     began = time.monotonic()
+    compileall.compile_dir(ROOT / "src", quiet=1)  # as an installed package is
     warm_memory()
     with (BENCH / "history.jsonl").open("a") as history:
         session = Session(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from barnabas.broker.dispatch import Later
     from barnabas.broker.listeners import BoundListener
     from barnabas.broker.net.planes import Planes
-    from barnabas.broker.net.requests import Requests
+    from barnabas.broker.net.requests import Requests, Said
     from barnabas.broker.net.server import Server
     from barnabas.storage.fs import FileSlice
 
@@ -58,6 +58,7 @@ class Connection(asyncio.BufferedProtocol):
         self.peer_host = "?"
         self.client_id: str | None = None
         self.produce_memo: Any = None
+        self.said: Said | None = None
         self.last_active = 0.0
         self.closed = False
         self._when_lost: list[Callable[[], None]] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.base.errors import ApiError, ErrorCode, code_for
 from barnabas.broker.dispatch import Answer, Entry, Later, RequestContext, Table
@@ -33,6 +33,24 @@ INT32 = Struct(">i")
 DECODED_BYTES_MAX = 8 * 1024 * 1024
 """What a request may have that is taken apart field by field, on the thread that serves everybody.
 Produce is not: its records stay as they are."""
+REPEATED = frozenset({ApiKey.HEARTBEAT, ApiKey.CONSUMER_GROUP_HEARTBEAT})
+"""What clients say again and again in the same words, so that it is taken apart once.  Handlers of
+these change nothing in a request."""
+REPEATED_BYTES_MAX = 512
+"""What a connection may keep for that."""
+
+
+class Said(NamedTuple):
+    """A request that may come again, with another correlation id and otherwise the same."""
+
+    key_and_version: bytes
+    words: bytes
+    """What stands behind the correlation id."""
+    client_id: str | None
+    request: Any
+
+    def is_said_again(self, frame: memoryview) -> bool:
+        return self.words == frame[8:] and self.key_and_version == frame[:4]
 
 
 class Requests:
@@ -65,7 +83,20 @@ class Requests:
             return
         if len(frame) > DECODED_BYTES_MAX and key != ApiKey.PRODUCE:
             raise DecodeError(f"{entry.key.name} of {len(frame)} bytes: too many to take apart")
-        _, _, correlation_id, client_id, pos = read_request_header(frame)
+        request: Any
+        said = connection.said if key in REPEATED else None
+        if said is not None and said.is_said_again(frame):
+            (correlation_id,) = INT32.unpack_from(frame, 4)
+            client_id, request = said.client_id, said.request
+        else:
+            _, _, correlation_id, client_id, pos = read_request_header(frame)
+            # Bytes after the end are passed over, as Apache Kafka does: librdkafka sends some.
+            request, end = described.request.read(frame, pos, version)
+            if key == ApiKey.PRODUCE and end == len(frame):
+                broker = cast("Broker", self._state)  # nobody else is produced to
+                connection.produce_memo = learn(broker.replicas, broker.clock, frame, pos, request)
+            elif key in REPEATED and len(frame) <= REPEATED_BYTES_MAX:
+                connection.said = Said(bytes(frame[:4]), bytes(frame[8:]), client_id, request)
         connection.client_id = client_id
         ctx = RequestContext(
             api_key=key,
@@ -76,12 +107,6 @@ class Requests:
             peer_host=connection.peer_host,
             connection=connection,
         )
-        # Bytes after the end are passed over, as Apache Kafka does: librdkafka sends some.
-        request: Any
-        request, end = described.request.read(frame, pos, version)
-        if key == ApiKey.PRODUCE and end == len(frame):
-            broker = cast("Broker", self._state)  # nobody else is produced to
-            connection.produce_memo = learn(broker.replicas, broker.clock, frame, pos, request)
         self._dispatch(connection, entry, described, ctx, request)
 
     def _dispatch(

@@ -168,7 +168,7 @@ class GroupShard:
     def _assign_due(self, group: ConsumerGroup, now_ms: int) -> Decision | None:
         if group.epoch <= group.target_epoch or not group.members:
             return None
-        draft = Draft(group.copy())
+        draft = Draft(group)
         assign(self.state, draft)
         group.assigned_at_ms = now_ms
         return Decision(records=tuple(draft.records))

@@ -7,7 +7,6 @@ them to join again whenever there is a step to take.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import (
@@ -109,7 +108,7 @@ class _Join:
         self.owned = owned_partitions(subscription, state.topics)
 
     def decide(self, now_ms: int) -> Decision:
-        draft = Draft(self.live.copy())
+        draft = Draft(self.live)
         before = self.find_member(draft)
         replaced = self.live.static_member(self.request.group_instance_id)
         out = Outcome()
@@ -180,8 +179,7 @@ class _Join:
 
     def told(self, member: Member) -> Member:
         request = self.request
-        return replace(
-            member,
+        return member._replace(
             instance_id=request.group_instance_id or member.instance_id,
             rack_id=self.subscription.rack_id or member.rack_id,
             client_id=self.call.client_id,

@@ -55,6 +55,8 @@ class ConsumerGroup:
     topics: dict[str, TopicInfo] = field(default_factory=dict)
     """The subscribed topics as they were at the group's epoch."""
     regexes: dict[str, ResolvedRegex] = field(default_factory=dict)
+    regex_users: dict[str, int] = field(default_factory=dict)
+    """How many members use a pattern."""
     owners: dict[tuple[bytes, int], str] = field(default_factory=dict)
     """Who has a partition, or has yet to give it up."""
     refresh_at_ms: int = 0
@@ -118,12 +120,9 @@ class ConsumerGroup:
     def subscribed_topics(self) -> set[str]:
         """Every topic that some member reads."""
         found: set[str] = set()
-        regexes = set()
         for member in self.members.values():
             found.update(member.names)
-            if member.regex:
-                regexes.add(member.regex)
-        for regex in regexes:
+        for regex in self.regex_users:
             resolved = self.regexes.get(regex)
             if resolved is not None:
                 found |= resolved.topics
@@ -136,9 +135,6 @@ class ConsumerGroup:
 
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.subscribed_topics()
-
-    def regex_subscribers(self, regex: str) -> int:
-        return sum(1 for member in self.members.values() if member.regex == regex)
 
     def assignor(self, default: str) -> str:
         """The assignor that most members ask for."""
@@ -210,6 +206,7 @@ class ConsumerGroup:
             dict(self.target),
             dict(self.topics),
             dict(self.regexes),
+            dict(self.regex_users),
             dict(self.owners),
             self.refresh_at_ms,
             self.assigned_at_ms,
@@ -280,8 +277,9 @@ class ConsumerGroup:
         self, member_id: str, value: gr.ConsumerGroupMemberMetadataValue | None
     ) -> None:
         before = self.members.get(member_id)
-        if before is not None and before.instance_id is not None:
+        if before is not None:
             self._forget_static(before)
+            self._count_regex(before.regex, -1)
         if value is None:
             if before is not None:
                 self._own(before, before.without_current())
@@ -291,10 +289,18 @@ class ConsumerGroup:
         self.members[member_id] = member
         if member.instance_id is not None:
             self.static[member.instance_id] = member_id
+        self._count_regex(member.regex, 1)
 
     def _forget_static(self, member: Member) -> None:
-        if self.static.get(member.instance_id or "") == member.member_id:
-            del self.static[member.instance_id or ""]
+        instance_id = member.instance_id
+        if instance_id is not None and self.static.get(instance_id) == member.member_id:
+            del self.static[instance_id]
+
+    def _count_regex(self, regex: str, change: int) -> None:
+        if regex:
+            self.regex_users[regex] = self.regex_users.get(regex, 0) + change
+            if not self.regex_users[regex]:
+                del self.regex_users[regex]
 
     def _replay_current(
         self, member_id: str, value: gr.ConsumerGroupCurrentMemberAssignmentValue | None
@@ -339,30 +345,46 @@ def _each(partitions: Mapping[bytes, frozenset[int]]) -> Iterable[tuple[bytes, i
 
 
 class Draft:
-    """A group as it will be, and the records that make it so."""
+    """A group as it will be, and the records that make it so.
+
+    `group` is what it is after the records so far.  The group itself is left alone: it is copied
+    when someone looks at what a record has changed, which most decisions never do, because their
+    only record is the last thing that they make.  Who holds on to a `group` while writing has it
+    as it was before.
+    """
+
+    __slots__ = ("_group", "_is_copy", "_replayed", "group_id", "records")
 
     def __init__(self, group: ConsumerGroup) -> None:
-        self.group = group
+        self.group_id = group.group_id
         self.records: list[CoordinatorRecord] = []
+        self._group = group
+        self._is_copy = False
+        self._replayed = 0
+
+    @property
+    def group(self) -> ConsumerGroup:
+        if self._replayed < len(self.records):
+            if not self._is_copy:
+                self._group = self._group.copy()
+                self._is_copy = True
+            for record in self.records[self._replayed :]:
+                self._group.replay(record)
+            self._replayed = len(self.records)
+        return self._group
 
     def write(self, record: CoordinatorRecord) -> None:
         self.records.append(record)
-        self.group.replay(record)
 
     def put_member(self, member: Member) -> None:
         """What the member told about itself."""
-        self.write(
-            records.consumer_member(self.group.group_id, member.member_id, member.to_metadata())
-        )
+        self.write(records.consumer_member(self.group_id, member.member_id, member.to_metadata()))
 
     def put_current(self, member: Member) -> None:
         """What the member has."""
-        self.write(
-            records.consumer_current(self.group.group_id, member.member_id, member.to_current())
-        )
+        self.write(records.consumer_current(self.group_id, member.member_id, member.to_current()))
 
     def remove_member(self, member_id: str) -> None:
-        group_id = self.group.group_id
-        self.write(records.consumer_current(group_id, member_id, None))
-        self.write(records.consumer_target(group_id, member_id, None))
-        self.write(records.consumer_member(group_id, member_id, None))
+        self.write(records.consumer_current(self.group_id, member_id, None))
+        self.write(records.consumer_target(self.group_id, member_id, None))
+        self.write(records.consumer_member(self.group_id, member_id, None))

@@ -7,7 +7,6 @@ and the epoch, the target, what the member has.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import (
@@ -183,7 +182,7 @@ class _Beat:
         state, group_id = self.state, self.request.group_id
         group = state.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
-            return Draft(group.copy()), group
+            return Draft(group), group
         if group is None and self.joins:
             return Draft(ConsumerGroup(group_id)), None
         if not isinstance(group, ClassicGroup) or not self.joins:
@@ -249,13 +248,24 @@ class _Beat:
     def told(self, member: Member) -> Member:
         """The member with what the request says of it; what is null has not changed."""
         request = self.request
+        if (
+            request.subscribed_topic_names is None
+            and request.subscribed_topic_regex is None
+            and request.rebalance_timeout_ms < 0
+            and request.instance_id == member.instance_id
+            and not request.rack_id
+            and not request.server_assignor
+            and self.call.client_id == member.client_id
+            and self.call.client_host == member.client_host
+            and member.classic is None
+        ):
+            return member
         names = member.names
         if request.subscribed_topic_names is not None:
             names = tuple(sorted(set(request.subscribed_topic_names)))
         regex = request.subscribed_topic_regex
         timeout_ms = request.rebalance_timeout_ms
-        return replace(
-            member,
+        return member._replace(
             instance_id=request.instance_id or member.instance_id,
             rack_id=request.rack_id or member.rack_id,
             client_id=self.call.client_id,
@@ -294,7 +304,7 @@ def replace_static(draft: Draft, existing: Member, member_id: str) -> Member:
     """
     group = draft.group
     target = group.target_of(existing.member_id)
-    member = replace(existing, member_id=member_id, epoch=0, previous_epoch=0)
+    member = existing._replace(member_id=member_id, epoch=0, previous_epoch=0)
     draft.remove_member(existing.member_id)
     draft.put_member(member)
     draft.write(records.consumer_target(group.group_id, member_id, target))

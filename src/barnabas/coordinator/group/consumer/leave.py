@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from barnabas.base.errors import FencedInstanceId, GroupIdNotFound, UnknownMemberId
@@ -45,7 +44,7 @@ def leave(state: GroupState, request: ConsumerGroupHeartbeatRequest, now_ms: int
         )
     if request.member_epoch != LEFT_FOR_NOW:
         return fence(state, group, [member], response, now_ms)
-    away = replace(member, epoch=LEFT_FOR_NOW, revoking=NO_PARTITIONS)
+    away = member._replace(epoch=LEFT_FOR_NOW, revoking=NO_PARTITIONS)
     record = records.consumer_current(group.group_id, member.member_id, away.to_current())
     return Decision(records=(record,), reply=response)
 
@@ -67,7 +66,7 @@ def fence(
         out = Outcome()
         to_classic(state, group, out, leaving=gone, rebalance=True, now_ms=now_ms)
         return out.decision(reply)
-    draft = Draft(group.copy())
+    draft = Draft(group)
     for member in members:
         draft.remove_member(member.member_id)
     for regex in sorted({member.regex for member in members if member.regex}):

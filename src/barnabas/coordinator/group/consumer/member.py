@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.coordinator.group.records import (
     NO_PARTITIONS,
@@ -48,8 +48,7 @@ class ClassicInfo:
     protocols: tuple[tuple[str, bytes], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Member(NamedTuple):
     """One member: what it told about itself, and what it was given."""
 
     member_id: str
@@ -68,8 +67,8 @@ class Member:
     epoch: int = 0
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
-    assigned: Partitions = field(default_factory=lambda: NO_PARTITIONS)
-    revoking: Partitions = field(default_factory=lambda: NO_PARTITIONS)
+    assigned: Partitions = NO_PARTITIONS
+    revoking: Partitions = NO_PARTITIONS
 
     @property
     def uses_classic(self) -> bool:
@@ -97,8 +96,7 @@ class Member:
         revoking: Partitions,
     ) -> Self:
         """The member with another assignment; only a new epoch makes the old one previous."""
-        return replace(
-            self,
+        return self._replace(
             state=state,
             previous_epoch=self.epoch if epoch != self.epoch else self.previous_epoch,
             epoch=epoch,
@@ -140,8 +138,7 @@ class Member:
                     for p in value.classic_member_metadata.supported_protocols
                 ),
             )
-        return replace(
-            self,
+        return self._replace(
             instance_id=value.instance_id,
             rack_id=value.rack_id,
             client_id=value.client_id,
@@ -167,8 +164,7 @@ class Member:
             state = MemberState(value.state)
         except ValueError:
             state = MemberState.UNKNOWN
-        return replace(
-            self,
+        return self._replace(
             epoch=value.member_epoch,
             previous_epoch=value.previous_member_epoch,
             state=state,
@@ -178,8 +174,7 @@ class Member:
 
     def without_current(self) -> Self:
         """A tombstone of its assignment: it left, and may be replaced."""
-        return replace(
-            self,
+        return self._replace(
             epoch=LEFT,
             previous_epoch=LEFT,
             state=MemberState.STABLE,

@@ -54,24 +54,23 @@ def take_in(
     bump: bool = False,
 ) -> bool:
     """Note the member and start a new epoch if need be.  True: its subscription changed."""
-    group = draft.group
-    is_new = told.member_id not in group.members
-    if is_new or told != group.members[told.member_id]:
+    known = draft.group.members.get(told.member_id)
+    if told is not known and told != known:
         draft.put_member(told)
     changed = told.names != before.names
-    bump = bump or group.epoch == 0 or changed
+    bump = bump or draft.group.epoch == 0 or changed
     if told.regex != before.regex:
         changed = True
         if before.regex:
             drop_unused_regex(draft, before.regex)
         # A pattern that is not resolved yet brings its topics, and with them the epoch, below.
-        bump = bump or not told.regex or told.regex in group.regexes
-    if regexes_are_due(state, group, now_ms):
+        bump = bump or not told.regex or told.regex in draft.group.regexes
+    if regexes_are_due(state, draft.group, now_ms):
         new = told.regex if told.regex != before.regex else ""
         bump = resolve_regexes(state, draft, now_ms, new=new) or bump
         if live is not None:
             live.resolved_at_ms, live.resolved_version = now_ms, state.topics.version
-    if bump or group.needs_refresh(now_ms):
+    if bump or draft.group.needs_refresh(now_ms):
         update_epoch(draft, state.topics, bump=bump)
         if live is not None:
             refreshed(live, now_ms)

@@ -7,15 +7,14 @@ it must; it takes over a partition only when its former owner has given it up.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from barnabas.base.errors import FencedMemberEpoch
 from barnabas.coordinator.group.consumer.member import Member, MemberState
 from barnabas.coordinator.group.records import NO_PARTITIONS, Partitions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(NamedTuple):
     """What a step depends on, besides the member."""
 
     target_epoch: int

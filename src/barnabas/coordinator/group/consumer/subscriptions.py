@@ -48,13 +48,13 @@ def refreshed(group: ConsumerGroup, now_ms: int) -> None:
 def drop_unused_regex(draft: Draft, regex: str) -> None:
     """Forget what a pattern matched when the last member that used it has gone."""
     group = draft.group
-    if regex in group.regexes and not group.regex_subscribers(regex):
+    if regex in group.regexes and not group.regex_users.get(regex):
         draft.write(records.consumer_regex(group.group_id, regex, None))
 
 
 def regexes_are_due(state: GroupState, group: ConsumerGroup, now_ms: int) -> bool:
     """Whether the group's patterns should be matched with the topics again."""
-    wanted = {member.regex for member in group.members.values() if member.regex}
+    wanted = group.regex_users.keys()
     if not wanted:
         return False
     if not wanted <= group.regexes.keys():
@@ -80,7 +80,7 @@ def resolve_regexes(state: GroupState, draft: Draft, now_ms: int, *, new: str = 
     group = draft.group
     names = list(state.topics.names())
     changed = False
-    for regex in sorted({member.regex for member in group.members.values() if member.regex}):
+    for regex in sorted(group.regex_users):
         before = group.regexes.get(regex)
         try:
             topics = matching(regex, names)
