@@ -96,17 +96,26 @@ def _check_registration(
         raise InvalidRegistration(f"Broker {request.broker_id} has no listeners.")
     _check_features(image, request)
     _check_directories(image, request)
-    old = image.brokers.get(request.broker_id)
-    if (
-        old is not None
-        and old.incarnation_id != request.incarnation_id
-        and not old.in_controlled_shutdown
-        and env.sessions.is_live(request.broker_id, now_ms)
-    ):
+    if _is_taken(image, request, now_ms, env):
         raise DuplicateBrokerRegistration(
             f"Another process is broker {request.broker_id}; if it has just died, its session "
             "ends soon."
         )
+
+
+def _is_taken(
+    image: ClusterImage, request: BrokerRegistrationRequest, now_ms: int, env: Environment
+) -> bool:
+    """Whether another process is known by that id: a broker that lives, or this controller."""
+    if request.broker_id == env.config.node_id and "broker" not in env.config.list("process.roles"):
+        return True
+    old = image.brokers.get(request.broker_id)
+    return (
+        old is not None
+        and old.incarnation_id != request.incarnation_id
+        and not old.in_controlled_shutdown
+        and env.sessions.is_live(request.broker_id, now_ms)
+    )
 
 
 def _check_features(image: ClusterImage, request: BrokerRegistrationRequest) -> None:

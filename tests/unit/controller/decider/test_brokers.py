@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from barnabas.base.errors import ErrorCode, StorageFailed
+from barnabas.base.settings import BrokerConfig
 from barnabas.controller import decider
 from barnabas.controller.decider.brokers import decide_fence
 from barnabas.controller.decider.decision import Decision
@@ -165,6 +167,19 @@ def test_another_process_cannot_take_a_living_brokers_place(trio: Any) -> None:
         )
     )
     assert later.response.error_code == 0
+
+
+def test_a_broker_cannot_have_the_id_of_a_controller_that_is_no_broker(world: Any) -> None:
+    controller = {
+        "process.roles": "controller",
+        "node.id": "1",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": "CONTROLLER://localhost:9093",
+    }
+    world.env = replace(world.env, config=BrokerConfig.from_properties(controller))
+
+    assert world.decide(registration(1)).response.error_code == 101
+    assert world.decide(registration(2)).response.error_code == 0
 
 
 @pytest.mark.parametrize(
