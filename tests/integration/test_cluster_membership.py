@@ -150,6 +150,13 @@ def test_a_broker_waits_for_its_controller_and_says_so(tmp_path: Path) -> None:
             assert waiting.wait(30) == 0
 
 
+def test_a_broker_that_is_sent_to_a_broker_says_so_and_tries_the_next(tmp_path: Path) -> None:
+    with cluster(tmp_path, brokers=1) as one:
+        first, controller = one.brokers[0].bootstrap, one.controller.bootstrap
+        with one.broker(1, f"controller.quorum.bootstrap.servers={first},{controller}") as second:
+            assert f"{first} is a broker's listener, not a controller's" in second.log
+
+
 def test_a_broker_that_waits_for_its_controller_can_be_stopped(tmp_path: Path) -> None:
     with cluster(tmp_path, brokers=0) as nobody:
         nobody.controller.stop()

@@ -139,6 +139,9 @@ class ControllerLink:
         self._beats.close()
 
 
+_ELSEWHERE = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.MISMATCHED_ENDPOINT_TYPE})
+
+
 def _is_elsewhere(response: Any) -> bool:
-    """Whether the answer says that another node is the controller."""
-    return getattr(response, "error_code", 0) == ErrorCode.NOT_CONTROLLER
+    """Whether the answer says that the controller is another node, or on another listener."""
+    return getattr(response, "error_code", 0) in _ELSEWHERE

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.base.errors import ErrorCode
 from barnabas.broker.controller_link import (
     Candidates,
     ControllerLink,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig
     from barnabas.broker.broker_part import BrokerPart
     from barnabas.broker.listeners import BoundListener
+    from barnabas.client.node_connection import Address
     from barnabas.controller.image import ClusterImage
     from barnabas.storage.manager import LogManager
 
@@ -74,11 +76,17 @@ class Joining:
     async def cluster_id(self) -> str:
         """The cluster's, from its controller.  Waits for one, and says so."""
         has_said = False
+        misleading: set[Address] = set()
         request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
         while True:
             response = await self._link.ask(request)
-            if response is not None and not response.error_code:
-                break
+            if response is not None:
+                if not response.error_code:
+                    break
+                mismatch = response.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
+                if mismatch and address is not None and address not in misleading:
+                    misleading.add(address)
+                    logger.warning("%s:%d is a broker's listener, not a controller's", *address)
             if not has_said:
                 has_said = True
                 servers = ", ".join(f"{host}:{port}" for host, port in candidates(self._config))

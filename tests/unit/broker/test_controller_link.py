@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+import pytest
 from answering_node import AnsweringNode
 
+from barnabas.base.errors import ErrorCode
 from barnabas.base.settings import BrokerConfig
 from barnabas.broker.controller_link import Candidates, ControllerLink, candidates
 from barnabas.protocol.apis import ApiKey
@@ -60,9 +62,10 @@ def test_settings_name_the_controllers_by_servers_or_by_voters() -> None:
     assert named(controller_quorum_voters="7@one:1,8@two:2") == [("one", 1), ("two", 2)]
 
 
-def test_who_is_not_the_controller_is_left_for_the_next() -> None:
+@pytest.mark.parametrize("code", [ErrorCode.NOT_CONTROLLER, ErrorCode.MISMATCHED_ENDPOINT_TYPE])
+def test_who_is_not_the_controller_is_left_for_the_next(code: ErrorCode) -> None:
     async def scenario() -> None:
-        async with answering(41) as deposed, answering(0) as elected:
+        async with answering(code) as deposed, answering(0) as elected:
             link = link_to(deposed.port, elected.port)
             await found(link)
             await found(link)
