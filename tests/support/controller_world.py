@@ -8,6 +8,7 @@ from typing import Any
 
 from small_broker import HandClock
 
+from barnabas.base.clock import Clock
 from barnabas.base.settings import BrokerConfig
 from barnabas.broker.controller_part import ControllerPart
 from barnabas.broker.dispatch import Later, RequestContext
@@ -19,6 +20,7 @@ from barnabas.protocol.message import Message
 from barnabas.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.storage.workers import InlineWorkers, Workers
 
 CONTROLLER_ID = 100
 LISTENER = BoundListener(
@@ -71,12 +73,24 @@ class Line:
             call()
 
 
+class _Machine(Machine):
+    """Has no threads."""
+
+    def __init__(self, clock: Clock, workers: Workers) -> None:
+        super().__init__(clock=clock)
+        self._workers = workers
+
+    def workers(self, loop: asyncio.AbstractEventLoop, *, threads: int = 2) -> Workers:
+        return self._workers
+
+
 class ControllerWorld:
     """Commits at once: an answer is known when the handler returns.  Needs a running loop."""
 
-    def __init__(self, **settings: str) -> None:
+    def __init__(self, *, workers: Workers | None = None, **settings: str) -> None:
         self.clock = HandClock()
         self.files = MemoryFiles()
+        self.workers = workers or InlineWorkers()
         self.part = self.make_part(**settings)
 
     def make_part(self, **settings: str) -> ControllerPart:
@@ -89,7 +103,7 @@ class ControllerWorld:
         )
         return ControllerPart(
             config,
-            Machine(clock=self.clock),
+            _Machine(self.clock, self.workers),
             asyncio.get_running_loop(),
             cluster_id="cluster",
             open_journal=lambda: EmbeddedJournal(self.files, node_id=CONTROLLER_ID),

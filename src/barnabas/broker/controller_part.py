@@ -76,6 +76,7 @@ class ControllerPart:
         self.active: Active | None = None
         self._random = machine.random
         self._loop = loop
+        self._workers = machine.workers(loop, threads=1)
         self._open_journal = open_journal
         self._bootstrap = bootstrap
         self._grace_s = config.int("controller.broker.grace.ms") / 1000
@@ -106,7 +107,12 @@ class ControllerPart:
         from barnabas.broker.metadata_feed import MetadataFeed
 
         return MetadataFeed(
-            controller, self._loop, self.clock, node_id=self.node_id, epoch=journal.epoch
+            controller,
+            self._loop,
+            self.clock,
+            self._workers,
+            node_id=self.node_id,
+            epoch=journal.epoch,
         )
 
     def deactivate(self) -> None:
@@ -117,6 +123,11 @@ class ControllerPart:
             if active.feed is not None:
                 active.feed.close()
             active.controller.close()
+
+    def close(self) -> None:
+        """For good."""
+        self.deactivate()
+        self._workers.close()
 
     def submit(self, request: Message, done: Callable[[Message], None]) -> None:
         """Have it carried out; refused if this node is not the controller."""

@@ -1,13 +1,16 @@
 """The metadata log as brokers fetch it: waiting for news, snapshots, who has read how far.
 
 What is sent is decided in `controller/metadata_log.py`; here it is parked, woken and put into
-Kafka's messages.  Loop thread only; lives as long as the controller is active.
+Kafka's messages.  Loop thread only, but for the encoding of snapshots, which takes long in a large
+cluster and is a worker's.  Lives as long as the controller is active.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from barnabas.broker.dispatch import Later
@@ -15,11 +18,12 @@ from barnabas.controller import journal_format as fmt
 from barnabas.controller.metadata_log import Batches, Diverging, MetadataLog, SnapshotId, TooOld
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from barnabas.base.clock import Clock
     from barnabas.controller.controller import Controller
     from barnabas.protocol.message import Message
+    from barnabas.storage.workers import Workers
+
+logger = logging.getLogger("barnabas.metadata")
 
 Found = Batches | SnapshotId | Diverging
 
@@ -44,6 +48,20 @@ class _Parked:
         self.timer: asyncio.TimerHandle | None = None
 
 
+@dataclass(slots=True)
+class _Snapshot:
+    """Named as soon as it is wanted; its bytes come later."""
+
+    id: SnapshotId
+    data: bytes | None = None
+    waiting: list[Callable[[], None]] = field(default_factory=list)
+
+    def tell(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for call in waiting:
+            call()
+
+
 class MetadataFeed:
     """Followers of one controller, in one epoch of it."""
 
@@ -52,6 +70,7 @@ class MetadataFeed:
         controller: Controller,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
+        workers: Workers,
         *,
         node_id: int,
         epoch: int,
@@ -64,8 +83,9 @@ class MetadataFeed:
         self._controller = controller
         self._loop = loop
         self._clock = clock
+        self._workers = workers
         self._parked: dict[_Parked, None] = {}  # a set would have no order
-        self._snapshot: tuple[SnapshotId, bytes] | None = None
+        self._snapshot: _Snapshot | None = None
         controller.log = self.log
         controller.follow(lambda image, changes: self._wake())
 
@@ -116,23 +136,52 @@ class MetadataFeed:
     def close(self) -> None:
         """The controller is one no more: whoever waits is told at once, by `answer`."""
         self._wake()
+        if self._snapshot is not None:
+            self._snapshot.tell()
 
     # -- snapshots
 
     def _snapshot_id(self) -> SnapshotId:
         """Of the last one, if reading can go on from there, else of a new one."""
-        if self._snapshot is None or self._snapshot[0].end_offset < self.log.start_offset:
-            image = self._controller.image
-            found = SnapshotId(image.applied_offset + 1, image.applied_epoch)
-            now_ms = self._clock.now_ms()
-            data = fmt.encode_snapshot(
-                image.dump(), epoch=found.epoch, now_ms=now_ms, last_timestamp=now_ms
+        if self._snapshot is None or self._snapshot.id.end_offset < self.log.start_offset:
+            return self._begin_snapshot()
+        return self._snapshot.id
+
+    def _begin_snapshot(self) -> SnapshotId:
+        image, now_ms = self._controller.image.frozen(), self._clock.now_ms()
+        made = _Snapshot(SnapshotId(image.applied_offset + 1, image.applied_epoch))
+        self._snapshot = made
+        encoded: list[bytes] = []
+
+        def encode() -> None:
+            """On the worker's thread."""
+            encoded.append(
+                fmt.encode_snapshot(
+                    image.dump(), epoch=made.id.epoch, now_ms=now_ms, last_timestamp=now_ms
+                )
             )
-            self._snapshot = (found, data)
-        return self._snapshot[0]
+
+        def done(error: Exception | None) -> None:
+            if error is None:
+                made.data = encoded[0]
+            else:
+                logger.error("the metadata cannot be made into a snapshot", exc_info=error)
+                if self._snapshot is made:
+                    self._snapshot = None  # the next one who needs it has it tried again
+            made.tell()
+
+        self._workers.submit(encode, done)
+        return made.id
+
+    def when_encoded(self, call: Callable[[], None]) -> None:
+        """Call when no snapshot is being made: at once, if none is."""
+        if self._snapshot is None or self._snapshot.data is not None:
+            call()
+        else:
+            self._snapshot.waiting.append(call)
 
     def snapshot(self, wanted: SnapshotId) -> bytes | None:
         """That snapshot; None if it is not kept any more."""
-        if self._snapshot is None or self._snapshot[0] != wanted:
+        if self._snapshot is None or self._snapshot.id != wanted:
             return None
-        return self._snapshot[1]
+        return self._snapshot.data

@@ -338,7 +338,7 @@ class Node:
             self._joining.close()
         await asyncio.sleep(0)  # one turn, in which the transports close their sockets
         if self.controller_part is not None:
-            self.controller_part.deactivate()
+            self.controller_part.close()
         if self._journal_worker is not None:
             self._journal_worker.close()
         if self.broker_part is not None:

@@ -182,6 +182,15 @@ class ClusterImage:
         fork._shared = self._shared
         return fork
 
+    def frozen(self) -> ClusterImage:
+        """A copy that stays as it is while this image goes on: for another thread to read."""
+        copy = self.fork()
+        for topic in self.topics.values():
+            own = TopicImage(name=topic.name, id=topic.id, partitions=topic.partitions.copy())
+            copy.topics[topic.name] = copy.topics_by_id[topic.id] = own
+        copy._owned = None
+        return copy
+
     def own(self, topic_id: bytes) -> TopicImage:
         """For replay: the topic, copied first if it is still shared with the image forked from."""
         topic = self.topics_by_id.get(topic_id)

@@ -424,6 +424,22 @@ def test_a_fork_starts_equal_and_goes_its_own_way(image: ClusterImage) -> None:
     assert list(fork.topics) == ["u"]
 
 
+def test_a_frozen_copy_stays_as_it_is(image: ClusterImage) -> None:
+    run(image, mr.TopicRecord(name="t", topic_id=A), partition(), broker())
+    copy = image.frozen()
+    before = copy.dump()
+    assert copy == image
+    run(
+        image,
+        mr.PartitionChangeRecord(partition_id=0, topic_id=A, isr=[1]),
+        partition(1),
+        mr.TopicRecord(name="u", topic_id=B),
+        mr.FenceBrokerRecord(id=1, epoch=5),
+    )
+    assert copy.dump() == before
+    assert copy != image
+
+
 def test_everything_at_once_looks_like_changes(image: ClusterImage) -> None:
     changes = run(
         image,

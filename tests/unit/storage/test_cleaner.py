@@ -10,6 +10,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
+from held_workers import HeldWorkers
 
 from barnabas.base.errors import StorageFailed
 from barnabas.records.batch import Record, decode_records, encode_batch, iter_headers
@@ -35,22 +36,6 @@ class HandClock:
 
     def monotonic(self) -> float:
         return 0.0
-
-
-class HeldWorkers:
-    """Does the work only when told to."""
-
-    def __init__(self) -> None:
-        self.held: list[tuple[Callable[[], None], Callable[[Exception | None], None]]] = []
-
-    def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
-        self.held.append((work, done))
-
-    def run_one(self) -> None:
-        InlineWorkers().submit(*self.held.pop(0))
-
-    def close(self) -> None:
-        self.held.clear()
 
 
 @pytest.fixture

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from held_workers import HeldWorkers
 from small_broker import LISTENER, NODE_ID, SmallBroker
 from storage_logs import NOW, batch, values_of
 
@@ -306,28 +307,10 @@ def test_a_gap_in_the_sequence_is_refused(world: SmallBroker) -> None:
     assert asked.codes == ["OUT_OF_ORDER_SEQUENCE_NUMBER"]
 
 
-class HandWorkers:
-    """Does the work when the test says so."""
-
-    def __init__(self) -> None:
-        self.jobs: list[tuple[Callable[[], None], Callable[[Exception | None], None]]] = []
-
-    def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
-        self.jobs.append((work, done))
-
-    def close(self) -> None:
-        assert not self.jobs
-
-    def run(self) -> None:
-        work, done = self.jobs.pop(0)
-        work()
-        done(None)
-
-
 @pytest.fixture
-def workers(world: SmallBroker) -> HandWorkers:
+def workers(world: SmallBroker) -> HeldWorkers:
     world.topic("compacted", 2, cleanup_policy="compact")
-    world.broker.judges = made = HandWorkers()
+    world.broker.judges = made = HeldWorkers()
     return made
 
 
@@ -340,7 +323,7 @@ def few() -> memoryview:
 
 
 def test_many_records_are_judged_elsewhere_while_others_append(
-    world: SmallBroker, workers: HandWorkers
+    world: SmallBroker, workers: HeldWorkers
 ) -> None:
     data = many(b"k")
     asked = ask(world, request(("compacted", 0, data), ("compacted", 1, few())))
@@ -349,7 +332,7 @@ def test_many_records_are_judged_elsewhere_while_others_append(
     assert other.results[0].base_offset == 0
     assert asked.answers == []
 
-    workers.run()
+    workers.run_one()
     world.replicas.write_dirty()
 
     assert asked.codes == ["NONE", "NONE"]
@@ -358,10 +341,10 @@ def test_many_records_are_judged_elsewhere_while_others_append(
 
 
 def test_what_is_wrong_with_one_of_many_records_is_told(
-    world: SmallBroker, workers: HandWorkers
+    world: SmallBroker, workers: HeldWorkers
 ) -> None:
     asked = ask(world, request(("compacted", 0, many(None)), ("compacted", 1, few())))
-    workers.run()
+    workers.run_one()
     world.replicas.write_dirty()
 
     assert asked.codes == ["INVALID_RECORD", "NONE"]
@@ -369,23 +352,23 @@ def test_what_is_wrong_with_one_of_many_records_is_told(
 
 
 def test_many_records_without_an_answer_hold_their_connection_too(
-    world: SmallBroker, workers: HandWorkers
+    world: SmallBroker, workers: HeldWorkers
 ) -> None:
     held = Asked(world, request(("compacted", 0, many(b"k")), acks=0))
     refused = Asked(world, request(("compacted", 0, many(None)), acks=0))
     assert held.answers == refused.answers == []
 
-    workers.run()
-    workers.run()
+    workers.run_one()
+    workers.run_one()
 
     assert held.answers == [None]
     assert isinstance(refused.answers[0], DecodeError)
 
 
-def test_a_judge_that_fails_is_a_fault_of_ours(world: SmallBroker, workers: HandWorkers) -> None:
+def test_a_judge_that_fails_is_a_fault_of_ours(world: SmallBroker, workers: HeldWorkers) -> None:
     asked = Asked(world, request(("compacted", 0, many(b"k"))))
     failure = MemoryError()
 
-    workers.jobs.pop()[1](failure)
+    workers.held.pop()[1](failure)
 
     assert asked.answers == [failure]
