@@ -79,6 +79,7 @@ class Joining:
         misleading: set[Address] = set()
         request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
         while True:
+            address = self._link.whereabouts.address()
             response = await self._link.ask(request)
             if response is not None:
                 if not response.error_code:
