@@ -40,6 +40,7 @@ METRICS = {
     "cluster_cpu_s_per_gb": Metric(title="CPU s/GB of the cluster", better="lower", digits=2),
     "failover_s": Metric(title="until acknowledged or led again, s", better="lower", digits=2),
     "catch_up_mb_per_s": Metric(title="in sync again, MB/s", better="higher"),
+    "copy_cpu_s_per_gb": Metric(title="CPU s/GB meanwhile", better="lower", digits=2),
     "limit_1024": Metric(title="with 1,024 open files", better="lower"),
 }
 
@@ -80,6 +81,7 @@ AS_GOOD_AS_APACHE = {
     ("cluster", "cluster_cpu_s_per_gb"),
     ("cluster", "failover_s"),
     ("cluster", "catch_up_mb_per_s"),
+    ("cluster", "copy_cpu_s_per_gb"),
     ("cluster", "start_s"),
 }
 """Goals that are Apache Kafka's own value."""
@@ -152,9 +154,9 @@ leaves a stable group on a topic of 600 partitions while all others send heartbe
 group is stable when all members have the same generation or epoch and every partition one owner.
 Of clusters only one runs at a time; the CPU is that of all its processes, the controller included.
 A leader's death: from `kill -9` until the first record that was sent after it is acknowledged. An
-empty follower: its data is removed while it is stopped; from its start until all its replicas are
-in sync. Many partitions: all brokers are started at once, until every replica is in sync; then one
-is killed, until every partition has another leader."""
+empty follower: its data is removed while it is stopped; from its first answer until all its replicas
+are in sync, and all that it copied counts. Many partitions: all brokers are started at once, until
+every replica is in sync; then one is killed, until every partition has another leader."""
 
 
 def refreshed(page: str, session: Session, facts: Mapping[str, str], date: str) -> str:

@@ -81,20 +81,34 @@ def in_sync(partitions: dict[int, Replicas]) -> bool:
     return all(len(one.isr) == 3 and one.leader >= 0 for one in partitions.values())
 
 
+def is_whole(partitions: dict[int, Replicas]) -> bool:
+    return all(len(one.isr) == len(one.replicas) for one in partitions.values())
+
+
 def await_topic(
     cluster: Cluster, topic: str, wanted: Callable[[dict[int, Replicas]], bool]
 ) -> None:
     """Until a node that runs tells of the topic what is wanted."""
+    await_view(cluster, topic, lambda view: topic in view and wanted(view[topic]))
+
+
+def await_all(cluster: Cluster, wanted: Callable[[dict[int, Replicas]], bool]) -> None:
+    """Until a node that runs tells of every topic what is wanted."""
+    await_view(cluster, "something", lambda view: bool(view) and all(map(wanted, view.values())))
+
+
+def await_view(
+    cluster: Cluster, what: str, wanted: Callable[[dict[str, dict[int, Replicas]]], bool]
+) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         try:
-            found = topics_view(cluster.addresses()[0], timeout=30).get(topic)
+            if wanted(topics_view(cluster.addresses()[0], timeout=30)):
+                return
         except NotAnsweredError:
-            found = None
-        if found and wanted(found):
-            return
+            pass  # asked again
         time.sleep(0.01)
-    raise TimeoutError(f"{topic} of {cluster.name} is not as wanted")
+    raise TimeoutError(f"{what} of {cluster.name} is not as wanted")
 
 
 # -- replicated produce
@@ -168,17 +182,21 @@ def failover(cluster: Cluster) -> dict[str, float]:
 
 
 def catch_up(session: Session, cluster: Cluster) -> dict[str, float]:
+    """It copies all that the cluster has, also from the cases before; and all of that counts."""
     topic = new_topic(cluster, f"catch-up-{time.monotonic_ns()}", PARTITIONS)
     load = Load(topic=topic, count=session.scale(CATCH_UP_COUNT), size=SIZE, settings=("acks=all",))
     librdkafka("produce", cluster.bootstrap, load)
     cluster.stop_node(VICTIM)
-    for entry in cluster.nodes[VICTIM].data_dir.iterdir():
+    victim = cluster.nodes[VICTIM]
+    for entry in victim.data_dir.iterdir():
         if entry.name != "meta.properties":
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-    cluster.nodes[VICTIM].start()
-    began = time.monotonic()
-    await_topic(cluster, topic, in_sync)
-    return {"catch_up_mb_per_s": load.gigabytes * 1e3 / (time.monotonic() - began)}
+    victim.start()
+    began, before = time.monotonic(), cpu_of(cluster.processes())
+    await_all(cluster, is_whole)
+    seconds, used = time.monotonic() - began, cpu_of(cluster.processes()) - before
+    gigabytes = sum(path.stat().st_size for path in victim.data_dir.glob("*/*.log")) / 1e9
+    return {"catch_up_mb_per_s": gigabytes * 1e3 / seconds, "copy_cpu_s_per_gb": used / gigabytes}
 
 
 # -- many partitions
