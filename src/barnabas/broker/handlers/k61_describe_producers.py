@@ -1,4 +1,7 @@
-"""DescribeProducers (KIP-664): the idempotent and transactional producers known to a partition."""
+"""DescribeProducers (KIP-664): the idempotent and transactional producers known to a partition.
+
+Of any replica: who looks for hanging transactions asks each broker for all that it has.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def _describe(broker: Broker, topic: str, index: int) -> PartitionResponse:
     answer = PartitionResponse(partition_index=index)
     try:
         check_name(topic)
-        log = broker.replicas.get(topic, index).leader_log()
+        log = broker.replicas.get(topic, index).any_log()
         answer.active_producers = [
             ProducerState(
                 producer_id=entry.producer_id,

@@ -53,15 +53,27 @@ def test_the_producers_of_each_partition(world: Any) -> None:
     )
 
 
+def test_a_follower_tells_of_its_replica(world: Any) -> None:
+    world.register(2)
+    world.topic("followed", replicas=(2, 1))
+    request = DescribeProducersRequest(
+        topics=[TopicRequest(name="followed", partition_indexes=[0])]
+    )
+
+    assert world.call(describe_producers, request, 0).topics[0].partitions == [
+        PartitionResponse(partition_index=0)
+    ]
+
+
 def test_each_partition_fails_by_itself(world: Any) -> None:
     world.register(2)
     world.topic("t")
-    world.topic("followed", replicas=(2, 1))
+    world.topic("elsewhere", replicas=(2,))
     request = DescribeProducersRequest(
         topics=[
             TopicRequest(name="t", partition_indexes=[5, 0]),
             TopicRequest(name="two words", partition_indexes=[0]),
-            TopicRequest(name="followed", partition_indexes=[0]),
+            TopicRequest(name="elsewhere", partition_indexes=[0]),
         ]
     )
 
