@@ -156,6 +156,7 @@ def test_a_topic_that_is_deleted_while_a_replica_is_away_does_not_come_back(
     view.create("old")
     send(three.bootstrap, "old", [(None, b"of yesterday")], acks="all")
     three.brokers[2].kill()
+    view.await_brokers(0, 1)
     admin = AdminClient({"bootstrap.servers": three.brokers[0].bootstrap})
     admin.delete_topics(["old"])["old"].result(PATIENCE_S)
     view.create("old", replicas=2)
@@ -164,6 +165,7 @@ def test_a_topic_that_is_deleted_while_a_replica_is_away_does_not_come_back(
     view.await_brokers(0, 1, 2)
 
     assert not partition_folders(three.brokers[2].data_dir, "old")
+    assert "moved aside as ...-stray: old-0" in three.brokers[2].log
     assert read(three, "old") == []
 
 
@@ -240,3 +242,19 @@ def test_what_is_in_a_failed_log_directory_is_led_by_others(tmp_path: Path) -> N
             send(two.bootstrap, "t", [(None, b"x")], partition=1 - bad, acks="all")
             found = read_all(two.brokers[0].bootstrap, "t", partition=bad)
             assert len(found) >= len(megabyte), "what was acknowledged is there"
+
+
+def test_a_broker_starts_with_the_log_directories_that_are_not_broken(tmp_path: Path) -> None:
+    with cluster(tmp_path, brokers=1) as one:
+        places = [tmp_path / "a", tmp_path / "b"]
+        broker = one.broker(1, f"log.dirs={places[0]},{places[1]}")
+        broker.start()
+        create(broker.port, "t", [1], [1])
+        broker.stop()
+        (lost,) = (int(path.name[-1]) for path in places[0].glob("t-[0-9]"))
+        places[0].rename(tmp_path / "away")
+        places[0].write_text("a file where a directory was")
+        with broker:
+            assert f"{places[0]} failed" in broker.log
+            view = ClusterView(one.brokers[0].bootstrap)
+            eventually(lambda: view.leaders("t") == {lost: -1, 1 - lost: 1}, what="half of it")

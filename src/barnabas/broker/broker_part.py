@@ -160,7 +160,12 @@ class BrokerPart:
 
         Not before clients can reach this broker: from here on the sessions of members count.
         """
-        self.logs.move_aside_unknown(self._is_known)
+        unknown = self.logs.move_aside_unknown(self._is_known)
+        if unknown:
+            logger.warning(
+                "the cluster has no such replicas here (any more), moved aside as ...-stray: %s",
+                ", ".join(sorted(unknown)),
+            )
         self.broker.directories.load()
         self.broker.groups.load_all()
         self.broker.transactions.load_all()
@@ -191,6 +196,7 @@ class BrokerPart:
             for topic in image.topics:
                 self.broker.replicas.reconfigure(topic)
         self.broker.replicas.apply(image, changes)
+        self.broker.fenced_lately.apply(image, changes)
         self.broker.replicating.apply(changes)
         self.broker.directories.apply(changes)
         self.broker.groups.apply(changes)

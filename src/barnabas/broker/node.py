@@ -17,7 +17,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ApiError
+from barnabas.base.errors import ApiError, StorageFailed
 from barnabas.broker.broker_part import BrokerPart
 from barnabas.broker.controller_part import ControllerPart
 from barnabas.broker.dispatch import load_controller_handlers, load_handlers
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from barnabas.broker.state import Broker
     from barnabas.broker.zookeeper_part import ZooKeeperPart
     from barnabas.controller.controller import Controller
+    from barnabas.controller.journal_files import JournalFiles
     from barnabas.storage.fs import FilePool
     from barnabas.storage.manager import LogManager
     from barnabas.storage.workers import Workers
@@ -232,7 +233,7 @@ class Node:
             listeners,
         )
         own = self.machine.journal_files(f"{self._config.metadata_log_dir}/{DIRECTORY}")
-        was_alone = bool(own.names())
+        was_alone = _has_files(own)
         cluster_id = await zookeeper.start(known_id, may_begin=was_alone)
         part = self.broker_part = self._make_broker_part(pool, cluster_id)
         if was_alone:
@@ -365,7 +366,18 @@ class Node:
 def _cluster_id(config: BrokerConfig, pool: FilePool) -> str | None:
     """The one that a log directory belongs to; None if they are all new."""
     for directory in (*config.log_dirs, config.metadata_log_dir):
-        meta = read_meta(pool, directory)
+        try:
+            meta = read_meta(pool, directory)
+        except StorageFailed:
+            continue  # whoever takes the directory says so; the others may do
         if meta is not None:
             return meta.cluster_id
     return None
+
+
+def _has_files(journal: JournalFiles) -> bool:
+    """A broken disk has none: what it had is of no use to anybody."""
+    try:
+        return bool(journal.names())
+    except StorageFailed:
+        return False
