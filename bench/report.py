@@ -154,9 +154,10 @@ leaves a stable group on a topic of 600 partitions while all others send heartbe
 group is stable when all members have the same generation or epoch and every partition one owner.
 Of clusters only one runs at a time; the CPU is that of all its processes, the controller included.
 A leader's death: from `kill -9` until the first record that was sent after it is acknowledged. An
-empty follower: its data is removed while it is stopped; from its first answer until all its replicas
-are in sync, and all that it copied counts. Many partitions: all brokers are started at once, until
-every replica is in sync; then one is killed, until every partition has another leader."""
+empty follower: its data is removed while it is stopped; from its first answer until all its
+replicas are in sync, and all that it copied counts. Many partitions: all brokers are started at
+once, until every replica is in sync; then one is killed, until every partition has another
+leader."""
 
 
 def refreshed(page: str, session: Session, facts: Mapping[str, str], date: str) -> str:
