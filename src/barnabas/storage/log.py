@@ -207,31 +207,38 @@ class Log(LogState):
             self._refuse()
         view = memoryview(data)
         expected = self.end_offset
-        found = list(iter_headers(view))
-        for position, header in found:
-            if header.base_offset < expected:
-                raise OffsetOutOfRange(
-                    f"A batch at offset {header.base_offset} came after offset {expected - 1}."
-                )
-            if not crc_is_valid(view[position : position + header.size_bytes], header):
-                raise CorruptMessage(f"The batch at offset {header.base_offset} is damaged.")
-            expected = header.next_offset
+        found: list[tuple[memoryview, BatchHeader]] = []
+        for position, header in iter_headers(view):
+            base = header.base_offset
+            if base < expected:
+                raise OffsetOutOfRange(f"A batch at offset {base} came after {expected - 1}.")
+            batch = view[position : position + header.batch_length + LOG_OVERHEAD]
+            if not crc_is_valid(batch, header):
+                raise CorruptMessage(f"The batch at offset {base} is damaged.")
+            expected = base + header.last_offset_delta + 1
+            found.append((batch, header))
         first = found[0][1].base_offset if found else expected
-        for position, header in found:
-            self._queue(view[position : position + header.size_bytes], header, now_ms)
+        for batch, header in found:
+            self._queue(batch, header, now_ms)
         return Appended(first, self.end_offset - 1, -1, self.start_offset)
 
     def _queue(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
         """Append one batch that needs no more checks."""
-        size, last = header.size_bytes, header.last_offset
-        segment = self._roll_if_needed(last, size, header.max_timestamp, now_ms)
+        size, last, timestamp = len(batch), header.last_offset, header.max_timestamp
+        segment = self.segments.active
+        if (
+            segment.size_bytes + size > self._roll_bytes
+            or timestamp > self._roll_after_timestamp
+            or last > self._roll_offset
+        ):
+            segment = self._roll_if_needed(last, size, timestamp, now_ms)
         if not self._pending:
             self._mark = segment.mark()
         if header.leader_epoch > self.epochs.latest:
             self._assign_epoch(header.leader_epoch, header.base_offset)
         if header.producer_id >= 0:
             apply_batch(self.producers, header, batch, segment)
-        segment.add(last, size, header.max_timestamp)
+        segment.add(last, size, timestamp)
         self._pending.append(batch)
         self._pending_bytes += size
         self.end_offset = last + 1
