@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from barnabas.broker.fenced_lately import FencedLately
 from barnabas.storage.workers import InlineWorkers
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Broker:
     """The name of the listener over which brokers talk to each other."""
     link: ControllerLink | None = None
     """The way to the controller; None if it is in this process."""
+    fenced_lately: FencedLately = field(init=False)
+    """Brokers that clients are told of although they are fenced."""
     connections: NodeConnections = field(init=False)
     """To other brokers by id, over the listener for brokers.  It needs the image to find them."""
     replicating: Replicating = field(init=False)
@@ -71,6 +74,9 @@ class Broker:
     """The group coordinator; it needs the rest of the broker, so it is made last."""
     transactions: Transactions = field(init=False)
     """The transaction coordinator, which also needs the groups."""
+
+    def __post_init__(self) -> None:
+        self.fenced_lately = FencedLately(self.clock.monotonic)
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """Where that broker is reached by brokers; None if it is not registered, or not there."""

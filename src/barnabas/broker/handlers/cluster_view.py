@@ -6,6 +6,7 @@ not exist for it.  Pure functions of the image.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
@@ -29,9 +30,15 @@ def known_brokers(image: ClusterImage, listener: str) -> list[tuple[BrokerImage,
     return found
 
 
-def reachable_brokers(image: ClusterImage, listener: str) -> list[tuple[BrokerImage, Endpoint]]:
-    """Brokers that are not fenced and have that listener, by id."""
-    return [found for found in known_brokers(image, listener) if not found[0].fenced]
+def named_brokers(
+    image: ClusterImage, listener: str, fenced_lately: Collection[int]
+) -> list[tuple[BrokerImage, Endpoint]]:
+    """Brokers that have that listener and are not fenced, or only since a moment ago, by id."""
+    return [
+        (broker, endpoint)
+        for broker, endpoint in known_brokers(image, listener)
+        if not broker.fenced or broker.id in fenced_lately
+    ]
 
 
 def controller_id(image: ClusterImage, node_id: int) -> int:

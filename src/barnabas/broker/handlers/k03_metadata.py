@@ -25,8 +25,8 @@ from barnabas.broker.handlers.cluster_view import (
     controller_id,
     is_reachable,
     leader_of,
+    named_brokers,
     offline_replicas,
-    reachable_brokers,
 )
 from barnabas.broker.handlers.shared import (
     CLUSTER_OPERATIONS,
@@ -168,7 +168,9 @@ class _View:
                 MetadataResponseBroker(
                     node_id=node.id, host=endpoint.host, port=endpoint.port, rack=node.rack
                 )
-                for node, endpoint in reachable_brokers(image, self._listener)
+                for node, endpoint in named_brokers(
+                    image, self._listener, broker.fenced_lately.ids()
+                )
             ],
             cluster_id=broker.cluster_id,
             controller_id=controller_id(image, broker.node_id),

@@ -111,6 +111,7 @@ class World:
         offset = self.image.applied_offset + len(records)
         changes = self.image.replay_run(records, offset=offset, epoch=1)
         self.broker.replicas.apply(self.image, changes)
+        self.broker.fenced_lately.apply(self.image, changes)
 
     def register(
         self,

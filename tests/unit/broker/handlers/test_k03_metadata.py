@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from barnabas.base.errors import ErrorCode
+from barnabas.broker.fenced_lately import NAMED_S
 from barnabas.broker.handlers.k03_metadata import metadata
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
@@ -22,7 +23,11 @@ from barnabas.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from barnabas.protocol.messages.metadata_records import FenceBrokerRecord, UnregisterBrokerRecord
+from barnabas.protocol.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    UnregisterBrokerRecord,
+)
 
 CLUSTER_ID = "cluster-of-the-test-00"
 LATEST = 13
@@ -323,15 +328,44 @@ def test_replicas_are_offline_with_their_broker_or_directory(world: Any) -> None
     assert topic.partitions[0].offline_replicas == [2, 3, 4, 5]
 
 
-def test_a_fenced_broker_is_not_told(world: Any) -> None:
+def test_a_fenced_broker_is_told_a_moment_longer_and_then_no_more(world: Any) -> None:
     world.register(2)
     world.register(3)
+    world.topic("orders", replicas=(1, 2), isr=(2,), leader=2)
     world.replay(FenceBrokerRecord(id=1, epoch=world.image.brokers[1].epoch))
 
-    answer = world.call(metadata, ask(), LATEST)
-
-    assert [b.node_id for b in answer.brokers] == [2, 3]
+    answer = world.call(metadata, ask("orders"), LATEST)
+    assert [b.node_id for b in answer.brokers] == [1, 2, 3]
     assert answer.controller_id == 2
+    (found,) = answer.topics[0].partitions
+    assert (found.leader_id, found.isr_nodes, found.offline_replicas) == (2, [2], [1])
+
+    world.clock.mono += NAMED_S
+    answer = world.call(metadata, ask(), LATEST)
+    assert [b.node_id for b in answer.brokers] == [2, 3]
+
+
+def test_a_broker_that_leaves_by_itself_is_told_no_more(world: Any) -> None:
+    world.register(2)
+    epoch = world.image.brokers[2].epoch
+    for change in ({"in_controlled_shutdown": 1}, {"fenced": 1}):
+        world.replay(BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=epoch, **change))
+
+    assert [b.node_id for b in world.call(metadata, ask(), LATEST).brokers] == [1]
+
+
+def test_a_broker_that_comes_back_and_is_fenced_once_more_is_told_a_moment_longer(
+    world: Any,
+) -> None:
+    world.register(2)
+    epoch = world.image.brokers[2].epoch
+    for fenced in (1, -1, 1):
+        world.clock.mono += NAMED_S - 1
+        world.replay(
+            BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=epoch, fenced=fenced)
+        )
+
+    assert [b.node_id for b in world.call(metadata, ask(), LATEST).brokers] == [1, 2]
 
 
 def test_no_broker_at_all(world: Any) -> None:
