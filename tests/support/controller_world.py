@@ -10,7 +10,7 @@ from small_broker import HandClock
 
 from barnabas.base.clock import Clock
 from barnabas.base.settings import BrokerConfig
-from barnabas.broker.controller_part import ControllerPart
+from barnabas.broker.controller_part import ControllerPart, Probe
 from barnabas.broker.dispatch import Later, RequestContext
 from barnabas.broker.listeners import BoundListener
 from barnabas.broker.machine import Machine
@@ -73,6 +73,11 @@ class Line:
             call()
 
 
+async def nobody_knows(*_: object, **__: object) -> bool:
+    """Whether a broker is dead."""
+    return False
+
+
 class _Machine(Machine):
     """Has no threads."""
 
@@ -87,7 +92,10 @@ class _Machine(Machine):
 class ControllerWorld:
     """Commits at once: an answer is known when the handler returns.  Needs a running loop."""
 
-    def __init__(self, *, workers: Workers | None = None, **settings: str) -> None:
+    def __init__(
+        self, *, workers: Workers | None = None, probe: Probe = nobody_knows, **settings: str
+    ) -> None:
+        self._probe = probe
         self.clock = HandClock()
         self.files = MemoryFiles()
         self.workers = workers or InlineWorkers()
@@ -109,6 +117,7 @@ class ControllerWorld:
             open_journal=lambda: EmbeddedJournal(self.files, node_id=CONTROLLER_ID),
             bootstrap=initial_records,
             listeners=[LISTENER],
+            probe=self._probe,
         )
 
     def context(self, version: int, line: Line | None = None) -> RequestContext:

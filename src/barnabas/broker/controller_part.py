@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import NotController
+from barnabas.broker.probing import is_dead
 from barnabas.controller import decider
 from barnabas.controller.controller import Controller
 from barnabas.controller.decider.decision import Environment
@@ -27,10 +28,14 @@ if TYPE_CHECKING:
     from barnabas.broker.machine import Machine
     from barnabas.broker.metadata_feed import MetadataFeed
     from barnabas.broker.net.connection import Connection
+    from barnabas.client.node_connection import Address
     from barnabas.controller.journal import Journal
     from barnabas.protocol.message import Message
 
 logger = logging.getLogger("barnabas.controller")
+
+Probe = Callable[..., Awaitable[bool]]
+"""`is_dead`, or what a test says."""
 
 LATE_S = 0.1
 """A timer that is later than that: this process was held up, and has not read what came."""
@@ -64,9 +69,10 @@ class ControllerPart:
         open_journal: Callable[[], Journal],
         bootstrap: Callable[[], Sequence[Message]],
         listeners: Sequence[BoundListener] = (),
+        probe: Probe = is_dead,
     ) -> None:
         """`open_journal` gets a journal that nobody else may write any more; `bootstrap` the first
-        records of a journal that is empty."""
+        records of a journal that is empty; `probe` says whether a process is dead."""
         self.config = config
         self.clock = machine.clock
         self.node_id = config.node_id
@@ -82,6 +88,8 @@ class ControllerPart:
         self._grace_s = config.int("controller.broker.grace.ms") / 1000
         self._heard_on: dict[int, Connection] = {}
         """The connection that each broker's last heartbeat came on."""
+        self._probe = probe
+        self._probing: set[asyncio.Task[None]] = set()
 
     def activate(self) -> Controller:
         """Open the journal, replay it, and decide from now on."""
@@ -119,6 +127,8 @@ class ControllerPart:
         """Decide nothing any more.  Requests under way are never answered: who asked asks again."""
         active, self.active = self.active, None
         self._heard_on.clear()
+        for task in self._probing:
+            task.cancel()
         if active is not None:
             if active.feed is not None:
                 active.feed.close()
@@ -147,7 +157,7 @@ class ControllerPart:
         """That broker's registration or heartbeat was accepted.
 
         If what it came on breaks, and nothing is heard of the broker within a grace, it is gone:
-        sooner than its session would tell.
+        sooner than its session would tell, and sooner still if its port refuses connections.
         """
         if connection is None or self._heard_on.get(broker_id) is connection:
             return
@@ -155,20 +165,45 @@ class ControllerPart:
         connection.when_lost(partial(self._connection_lost, broker_id, connection))
 
     def _connection_lost(self, broker_id: int, connection: Connection) -> None:
-        if self.active is not None and self._heard_on.get(broker_id) is connection:
-            self._wait(broker_id, connection)
+        if self.active is None or self._heard_on.get(broker_id) is not connection:
+            return
+        self._wait(broker_id, connection)
+        broker = self.active.controller.image.brokers.get(broker_id)
+        if broker is not None:
+            places = [(endpoint.host, endpoint.port) for endpoint in broker.endpoints]
+            task = self._loop.create_task(self._look_after(broker_id, connection, places))
+            self._probing.add(task)
+            task.add_done_callback(self._probing.discard)
+
+    async def _look_after(
+        self, broker_id: int, connection: Connection, places: list[Address]
+    ) -> None:
+        is_dead = await self._probe(self._loop, places, grace_s=self._grace_s)
+        if is_dead and self._is_missing(broker_id, connection):
+            self._gone(broker_id)
 
     def _wait(self, broker_id: int, connection: Connection) -> None:
         due = self._loop.time() + self._grace_s
         self._loop.call_at(due, self._grace_over, broker_id, connection, due)
 
     def _grace_over(self, broker_id: int, connection: Connection, due: float) -> None:
-        if self.active is None or self._heard_on.get(broker_id) is not connection:
+        if not self._is_missing(broker_id, connection):
             return
-        stood_still = self._loop.time() - due > LATE_S
-        if stood_still or self.active.controller.is_stalled:  # it could not have been heard
+        if self._loop.time() - due > LATE_S or self._is_stalled:  # it could not have been heard
             self._wait(broker_id, connection)
             return
+        self._gone(broker_id)
+
+    def _is_missing(self, broker_id: int, connection: Connection) -> bool:
+        """Whether that broker was not heard of since that connection broke."""
+        return self.active is not None and self._heard_on.get(broker_id) is connection
+
+    @property
+    def _is_stalled(self) -> bool:
+        return self.active is not None and self.active.controller.is_stalled
+
+    def _gone(self, broker_id: int) -> None:
+        assert self.active is not None, "a controller that was deposed fences nobody"
         del self._heard_on[broker_id]
         broker = self.active.controller.image.brokers.get(broker_id)
         if broker is not None and not broker.fenced:

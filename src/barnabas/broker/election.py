@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError
+from barnabas.broker.probing import is_dead
 from barnabas.controller.zookeeper import (
     ConnectionLost,
     SessionGone,
@@ -42,10 +43,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.election")
 
-PROBE_S_MAX = 2.0
-"""A machine that is there refuses or accepts a connection within this time."""
 REFUSED_S = 1.0
 """How long to wait after ZooKeeper has refused something, before it is tried again."""
+FAILED_S, FAILED_S_MAX = 1.0, 60.0
+"""How long a node that was elected and could not be the controller leaves it to others: each time
+twice as long."""
 RESIGN_S_MAX = 2.0
 """A node that stops does not wait longer for a ZooKeeper that does not answer."""
 
@@ -70,7 +72,7 @@ class Election:
         is_candidate: bool = True,
     ) -> None:
         """`listener`: the one over which brokers talk to the controller; `grace_s`: how long a
-        controller's port refuses connections before it counts as dead."""
+        controller's port refuses connections, at most, before it counts as dead."""
         self._zk = zk
         self._loop = loop
         self._me = me
@@ -81,6 +83,9 @@ class Election:
         self._on_deposed = on_deposed
         self._is_candidate = is_candidate
         self._is_new = True
+        self._failures = 0
+        self._resting: asyncio.TimerHandle | None = None
+        """Until then this node does not stand: it could not be the controller."""
         self._holder: Holder | None = None
         self._dead: Holder | None = None
         self._claim: Claim | None = None
@@ -95,7 +100,8 @@ class Election:
 
     async def stop(self) -> None:
         """Stand no more; if this node is the controller, another one can be at once."""
-        self._is_candidate = False
+        if self._resting is not None:
+            self._resting.cancel()
         for task in (self._probing, self._task):
             if task is not None:
                 task.cancel()
@@ -130,24 +136,9 @@ class Election:
             self._probing = self._loop.create_task(self._probe(holder, address))
 
     async def _probe(self, holder: Holder, address: Address) -> None:
-        if not await self._refuses(address):
-            return
-        await asyncio.sleep(self._grace_s)
-        if self._holder == holder and await self._refuses(address):
+        if await is_dead(self._loop, [address], grace_s=self._grace_s) and self._holder == holder:
             self._dead = holder
             self._changed.set()
-
-    async def _refuses(self, address: Address) -> bool:
-        """Whether the machine is there and nobody listens.  Silence proves nothing."""
-        try:
-            connecting = self._loop.create_connection(asyncio.Protocol, *address)
-            transport, _ = await asyncio.wait_for(connecting, PROBE_S_MAX)
-        except ConnectionRefusedError:
-            return True
-        except (OSError, TimeoutError):
-            return False
-        transport.close()
-        return False
 
     # -- standing
 
@@ -164,13 +155,9 @@ class Election:
                 logger.warning("ZooKeeper does not let this node take part: %r", error)
                 await asyncio.sleep(REFUSED_S)
                 continue
-            except ApiError as error:
-                # The journal cannot be read.  The others may be luckier.
-                logger.critical("this node cannot be the controller: %s", error)
-                await self._give_up()
-            except Exception:
-                logger.exception("this node cannot be the controller")
-                await self._give_up()
+            except Exception as error:
+                # The journal cannot be read, or a fault of ours.  The others may be luckier.
+                await self._leave_it_to_others(error)
             await self._changed.wait()
 
     async def _look(self) -> None:
@@ -185,7 +172,7 @@ class Election:
                 logger.info("node %d is the controller", holder.node.node_id)
         may_stand = holder is None or self._may_replace(holder)
         self._is_new = False
-        if self._is_candidate and may_stand:
+        if self._is_candidate and may_stand and self._resting is None:
             await self._stand(holder)
 
     def _may_replace(self, holder: Holder) -> bool:
@@ -220,6 +207,7 @@ class Election:
         self._holder = Holder(node=self._me, session=won.session)
         self._is_active = True
         self._on_elected(journal, dead)
+        self._failures = 0
         self._changed.set()  # to watch it
 
     def _lose(self) -> None:
@@ -229,12 +217,25 @@ class Election:
             logger.info("this node is not the controller any more")
             self._on_deposed()
 
-    async def _give_up(self) -> None:
-        self._is_candidate = False
+    async def _leave_it_to_others(self, error: Exception) -> None:
+        """For a while: what kept this node from being the controller may be over then."""
+        pause_s = min(FAILED_S * 2**self._failures, FAILED_S_MAX)
+        self._failures += 1
+        logger.critical(
+            "this node cannot be the controller, and does not stand for %g s: %s",
+            pause_s,
+            error,
+            exc_info=None if isinstance(error, ApiError) else error,
+        )
+        self._resting = self._loop.call_later(pause_s, self._rested)
         held = self._claim
         self._lose()
         if held is not None:
             await self._resign(held)
+
+    def _rested(self) -> None:
+        self._resting = None
+        self._changed.set()
 
     async def _resign(self, held: Claim) -> None:
         try:

@@ -188,7 +188,6 @@ class ClusterImage:
         for topic in self.topics.values():
             own = TopicImage(name=topic.name, id=topic.id, partitions=topic.partitions.copy())
             copy.topics[topic.name] = copy.topics_by_id[topic.id] = own
-        copy._owned = None
         return copy
 
     def own(self, topic_id: bytes) -> TopicImage:

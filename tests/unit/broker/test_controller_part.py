@@ -8,11 +8,12 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-from controller_world import ControllerWorld, Line, resolved
+from controller_world import ControllerWorld, Line, nobody_knows, resolved
 
 from barnabas.base.errors import ErrorCode
 from barnabas.broker.controller_handlers.k62_broker_registration import broker_registration
 from barnabas.broker.controller_handlers.k63_broker_heartbeat import broker_heartbeat
+from barnabas.broker.controller_part import Probe
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 CREATE = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
@@ -59,8 +60,8 @@ def test_what_was_committed_is_there_when_it_is_the_controller_again_in_a_new_ep
 class Fencing:
     """Broker 1 was let in by a heartbeat on a connection."""
 
-    def __init__(self, **settings: str) -> None:
-        self.world = ControllerWorld(**settings)
+    def __init__(self, *, probe: Probe = nobody_knows, **settings: str) -> None:
+        self.world = ControllerWorld(probe=probe, **settings)
         self.controller = self.world.part.activate()
         self.epoch = self.world.register(1)
         self.fenced = asyncio.Event()
@@ -86,6 +87,61 @@ def test_a_broker_whose_connection_broke_is_fenced_after_the_grace() -> None:
         await world.fenced.wait()
         world.beat(Line())
         assert not world.controller.image.brokers[1].fenced
+
+    run(scenario())
+
+
+class Prober:
+    """Finds out whether a process is dead when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.found: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    async def __call__(
+        self, loop: asyncio.AbstractEventLoop, places: Any, *, grace_s: float
+    ) -> bool:
+        self.asked += places
+        return await self.found
+
+
+def test_a_broker_whose_connection_broke_and_whose_port_refuses_is_fenced_before() -> None:
+    async def scenario() -> None:
+        prober = Prober()
+        world = Fencing(probe=prober, controller_broker_grace_ms="3600000")
+        world.line.lose()
+        await asyncio.sleep(0)
+        assert prober.asked == [("h", 1)]
+        assert not world.fenced.is_set()
+        prober.found.set_result(True)
+        await world.fenced.wait()
+
+    run(scenario())
+
+
+def test_a_broker_that_was_heard_while_it_was_probed_is_not_fenced() -> None:
+    async def scenario() -> None:
+        prober = Prober()
+        world = Fencing(probe=prober, controller_broker_grace_ms="3600000")
+        world.line.lose()
+        await asyncio.sleep(0)
+        world.beat(Line())
+        prober.found.set_result(True)
+        await asyncio.sleep(0.01)
+        assert not world.fenced.is_set()
+
+    run(scenario())
+
+
+def test_a_deposed_controller_probes_no_more() -> None:
+    async def scenario() -> None:
+        prober = Prober()
+        world = Fencing(probe=prober, controller_broker_grace_ms="3600000")
+        world.line.lose()
+        await asyncio.sleep(0)
+        world.world.part.deactivate()
+        await asyncio.sleep(0)
+        assert prober.found.cancelled()
 
     run(scenario())
 

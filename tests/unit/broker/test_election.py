@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -289,6 +290,43 @@ def test_a_controller_that_cannot_be_activated_leaves_it_to_others() -> None:
         await two.has_said(("elected", None))
         assert one.said == ["deposed"]
         await until(lambda: one.election.address() == ("127.0.0.1", 9002))
+        await one.election.stop()
+        await two.election.stop()
+
+    run(scenario())
+
+
+def test_a_node_that_could_not_be_the_controller_stands_again_after_a_pause(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("barnabas.broker.election.FAILED_S", 0.01)
+
+    async def scenario() -> None:
+        server = MemoryServer()
+        server.write([Create(layout.ROOT, b""), Create(layout.HEAD, b"nonsense")], 0)
+        one = Candidate(server, 1)
+        await until(lambda: caplog.text.count("does not stand for") >= 3)
+        assert one.said == []
+        server.write([Put(layout.HEAD, layout.Head().encode())], 0)
+        await one.has_said(("elected", None))
+        await one.election.stop()
+
+    run(scenario())
+    pauses = [float(found) for found in re.findall(r"does not stand for (\S+) s", caplog.text)]
+    assert pauses[:3] == [0.01, 0.02, 0.04], "each time longer"
+
+
+def test_who_rests_still_knows_where_the_controller_is(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        server = MemoryServer()
+        server.write([Create(layout.ROOT, b""), Create(layout.HEAD, b"nonsense")], 0)
+        one = Candidate(server, 1)
+        await until(lambda: "does not stand for" in caplog.text)
+        server.write([Put(layout.HEAD, layout.Head().encode())], 0)
+        two = Candidate(server, 2, port=9002)
+        await two.has_said(("elected", None))
+        await until(lambda: one.election.address() == ("127.0.0.1", 9002))
+        assert one.said == []
         await one.election.stop()
         await two.election.stop()
 

@@ -12,6 +12,7 @@ from asyncio import Future, Handle, Task, TimerHandle, _set_running_loop
 from collections import deque
 from heapq import heappop, heappush
 from operator import methodcaller
+from socket import AF_INET, IPPROTO_TCP, SOCK_STREAM
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from barnabas.lab.sim.process import CURRENT, OUTSIDE, Process
@@ -135,6 +136,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._timers.clear()
 
     # -- the outside
+
+    async def getaddrinfo(self, *args: Any, **options: Any) -> Any:
+        """Names are addresses here."""
+        host, port = args
+        return [(AF_INET, SOCK_STREAM, IPPROTO_TCP, "", (host, port))]
 
     async def create_connection(self, *args: Any, **options: Any) -> Any:
         factory, host, port = args[:3]

@@ -94,7 +94,7 @@ SETTINGS = (
         default=500,
         internal=True,
         doc="How long after the connection of a broker to the controller broke it may be silent "
-        "before it is fenced; a setting of Barnabas.",
+        "before it is fenced, if its port does not refuse connections; a setting of Barnabas.",
     ),
     setting(
         "server.max.startup.time.ms",
