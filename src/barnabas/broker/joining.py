@@ -91,7 +91,7 @@ class Joining:
             if not has_said:
                 has_said = True
                 servers = ", ".join(f"{host}:{port}" for host, port in candidates(self._config))
-                logger.info("waiting for a controller %s", f"at {servers}" if servers else "")
+                logger.info("waiting for a controller%s", f" at {servers}" if servers else "")
             await asyncio.sleep(RETRY_S)
         found: str = response.cluster_id
         if self._known_id is not None and self._known_id != found:
