@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from barnabas.base.errors import StorageFailed
 from barnabas.records.batch import Record, decode_records, encode_batch, iter_headers
 from barnabas.storage.config import LogConfig
 from barnabas.storage.fs import Buffer, FilePool, Syscalls
@@ -80,6 +81,32 @@ class FlakyDisk(Syscalls):
         if self.broken:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         self.synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{fd}")))
+
+
+class StepWorkers:
+    """Does one piece of work each time it is told to."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Callable[[], None], Callable[[Exception | None], None]]] = []
+
+    def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+        self.waiting.append((work, done))
+
+    def step(self) -> bool:
+        """False if there was nothing to do."""
+        if not self.waiting:
+            return False
+        work, done = self.waiting.pop(0)
+        failure: Exception | None = None
+        try:
+            work()
+        except StorageFailed as error:
+            failure = error
+        done(failure)
+        return True
+
+    def close(self) -> None:
+        pass
 
 
 @dataclass

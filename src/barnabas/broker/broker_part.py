@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from barnabas.broker.listeners import BoundListener
     from barnabas.broker.machine import Machine
     from barnabas.broker.state import ControllerPort
+    from barnabas.storage.directory import LogDirectory
     from barnabas.storage.fs import FilePool
     from barnabas.storage.log import Log
 
@@ -111,6 +112,7 @@ class BrokerPart:
             ),
         )
         self.logs.on_log_gone = self._cleaner.forget
+        self.logs.on_log_moved = self._log_moved
         self._build(controller, listeners, epoch)
 
     def _build(
@@ -231,6 +233,10 @@ class BrokerPart:
     def _log_config(self, topic: str) -> LogConfig:
         overrides = self._image.topic_config(topic)
         return LogConfig.of_topic(resolve_topic(self.config, overrides))
+
+    def _log_moved(self, log: Log, source: LogDirectory) -> None:
+        self._cleaner.moved(log, source.path)
+        self.broker.directories.moved(log)
 
     def _directory_failed(self) -> None:
         self.broker.replicas.forget_failed_logs()

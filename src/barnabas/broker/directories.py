@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.broker.state import Broker
     from barnabas.controller.image import ImageChanges
     from barnabas.protocol.message import Message
+    from barnabas.storage.log import Log
 
 logger = logging.getLogger("barnabas.directories")
 
@@ -54,6 +55,10 @@ class Directories:
         """These partitions have changed: their replicas may be new here."""
         for topic_id, index in changes.partitions:
             self._look_at(topic_id, index)
+
+    def moved(self, log: Log) -> None:
+        """A log is in another directory than before."""
+        self._look_at(log.topic_id, log.partition)
 
     def _look_at(self, topic_id: bytes, index: int) -> None:
         if self._place(topic_id, index) is not None:

@@ -128,6 +128,15 @@ class Cleaner:
             if offsets.pop(key, None) is not None:
                 self._write_checkpoint(directory)
 
+    def moved(self, log: Log, source: str) -> None:
+        """The log was in the log directory `source`: what is known of it goes with it."""
+        key = log.topic, log.partition
+        offset = self._offsets_in(source).pop(key, None)
+        if offset is not None:
+            self._checkpoint_of(log)[key] = offset
+            self._write_checkpoint(_parent(log.directory))
+            self._write_checkpoint(source)
+
     def close(self) -> None:
         """Give up what is under way and wait for the worker; what it wrote is removed.
 
@@ -152,7 +161,9 @@ class Cleaner:
         return offset
 
     def _checkpoint_of(self, log: Log) -> dict[Partition, int]:
-        directory = _parent(log.directory)
+        return self._offsets_in(_parent(log.directory))
+
+    def _offsets_in(self, directory: str) -> dict[Partition, int]:
         offsets = self._offsets.get(directory)
         if offsets is None:
             path = f"{directory}/{checkpoint.CLEANER_OFFSETS}"

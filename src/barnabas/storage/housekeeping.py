@@ -142,7 +142,7 @@ class Housekeeping:
             self._flushing.discard(log)
             if error is None:
                 log.flushed(job)
-            elif self._manager.get(log.topic, log.partition) is log:
+            elif directory.logs.get((log.topic, log.partition)) is log:  # and not moved meanwhile
                 self._report(directory, error)
             self._flush_some()
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os.path
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import StorageFailed
+from barnabas.base.errors import LogDirNotFound, StorageFailed
 from barnabas.base.ids import NO_ID, random_id
 from barnabas.storage import checkpoint
 from barnabas.storage.directory import DirectoryRefused, LogDirectory
@@ -15,6 +16,7 @@ from barnabas.storage.flushing import flush_all
 from barnabas.storage.fs import FilePool, is_disk_full
 from barnabas.storage.housekeeping import GRACE_MS, Housekeeping
 from barnabas.storage.index import IndexCache
+from barnabas.storage.moving import Moves, finish_moves
 from barnabas.storage.partition_metadata import read_topic_id, write_topic_id
 from barnabas.storage.recovery import open_log
 from barnabas.storage.workers import InlineWorkers
@@ -44,6 +46,7 @@ class StorageSettings:
     producer_expiration_ms: int = 86_400_000
     producer_check_ms: int = 600_000
     delete_delay_ms: int = 60_000
+    move_bytes_per_second: float = float("inf")
 
     @classmethod
     def of(cls, config: BrokerConfig) -> StorageSettings:
@@ -57,7 +60,13 @@ class StorageSettings:
             producer_expiration_ms=config.int("producer.id.expiration.ms"),
             producer_check_ms=config.int("producer.id.expiration.check.interval.ms"),
             delete_delay_ms=config.int("log.segment.delete.delay.ms"),
+            move_bytes_per_second=_move_rate(config),
         )
+
+
+def _move_rate(config: BrokerConfig) -> float:
+    rate = config.optional_int("replica.alter.log.dirs.io.max.bytes.per.second")
+    return float("inf") if rate is None else rate
 
 
 class LogManager:
@@ -87,11 +96,16 @@ class LogManager:
         self.on_directory_failed: Callable[[LogDirectory], None] = lambda directory: None
         self.on_log_gone: Callable[[Log], None] = lambda log: None
         """Told of each log that was deleted or moved aside."""
+        self.on_log_moved: Callable[[Log, LogDirectory], None] = lambda log, source: None
+        """Told of each log that is in another directory now, and where it was."""
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._now_ms = 0
         self._is_taken = False
-        self._housekeeping = Housekeeping(self)
+        self.housekeeping = Housekeeping(self)
+        self.moves = Moves(self)
+        self._preferred: dict[tuple[str, int], LogDirectory] = {}
+        """Where logs that are not here yet are to be made."""
 
     # Starting and stopping.
 
@@ -129,12 +143,24 @@ class LogManager:
             self.take()
         self._now_ms = now_ms
         try:
+            unfinished = self._finish_moves()
             for directory in self.usable_directories():
                 self._load_directory(directory, now_ms, config_for, is_only_copy)
             self._check_usable()
         except BaseException:
             self.give_back()
             raise
+        for key, directory in unfinished.items():
+            if key in self.logs:
+                self.moves.begin(self.logs[key], directory)
+
+    def _finish_moves(self) -> dict[tuple[str, int], LogDirectory]:
+        usable = self.usable_directories()
+        try:
+            return finish_moves(self.pool, usable, is_whole=len(usable) == len(self.directories))
+        except StorageFailed as failure:  # what is in the broken one is found when it is loaded
+            _logger.error("Moves between log directories could not be finished: %s", failure)  # noqa: TRY400
+            return {}
 
     def give_back(self) -> None:
         """Let others have the directories; nothing is written."""
@@ -162,7 +188,7 @@ class LogManager:
             for name in names:
                 path = f"{directory.path}/{name}"
                 if name.endswith("-delete"):
-                    self._housekeeping.remove_directory_later(path, now_ms)
+                    self.housekeeping.remove_directory_later(path, now_ms)
                     continue
                 match = _NAME.fullmatch(name)
                 if match is None or name == METADATA_DIRECTORY:
@@ -195,6 +221,7 @@ class LogManager:
 
     def close(self, *, broker_epoch: int = -1) -> None:
         """Stop cleanly: the next start trusts what it finds, if all logs could be closed."""
+        self.moves.close()
         self.workers.close()
         for directory in self.directories:
             if directory.failure is not None:
@@ -204,7 +231,7 @@ class LogManager:
                 flush_all(directory.logs.values())
                 for log in directory.logs.values():
                     log.close()
-                self._housekeeping.write_checkpoints(directory)
+                self.housekeeping.write_checkpoints(directory)
                 directory.mark_clean(broker_epoch)
             except StorageFailed as failure:
                 _logger.error("%s was not closed cleanly: %s", directory.path, failure)  # noqa: TRY400
@@ -242,12 +269,14 @@ class LogManager:
         return log
 
     def create(self, topic: str, partition: int, topic_id: bytes, config: LogConfig) -> Log:
-        """A new log, in the directory that has the fewest."""
+        """A new log, in the directory that was asked for or else in the one that has the fewest."""
         assert (topic, partition) not in self.logs, f"{topic}-{partition} exists"
         usable = self.usable_directories()
         if not usable:
             raise StorageFailed("no log directory can be used")
-        directory = min(usable, key=lambda each: len(each.logs))
+        directory = self._preferred.pop((topic, partition), None)
+        if directory not in usable:
+            directory = min(usable, key=lambda each: len(each.logs))
         path = directory.partition_path(topic, partition)
         is_new = not self.pool.exists(path)
         try:
@@ -282,9 +311,7 @@ class LogManager:
 
     def delete(self, log: Log) -> None:
         """Forget a log at once; its directory goes when `log.segment.delete.delay.ms` passed."""
-        path = self._rename(log, "-delete")
-        delay_ms = max(self.settings.delete_delay_ms, GRACE_MS)
-        self._housekeeping.remove_directory_later(path, self._now_ms + delay_ms, log)
+        self.remove_later(self._rename(log, "-delete"), log)
 
     def move_aside(self, log: Log) -> None:
         """Forget a log, but leave its files for the operator; the directory ends in -stray."""
@@ -309,6 +336,30 @@ class LogManager:
         del directory.logs[log.topic, log.partition]
         self.on_log_gone(log)
         return path
+
+    def directory_at(self, path: str) -> LogDirectory:
+        """LogDirNotFound if this broker has no such log directory; StorageFailed if it failed."""
+        path = os.path.abspath(path)
+        directory = next((each for each in self.directories if each.path == path), None)
+        if directory is None:
+            raise LogDirNotFound(f"{path} is not in log.dirs")
+        if directory.failure is not None:
+            raise StorageFailed(f"{path} has failed: {directory.failure}")
+        return directory
+
+    def move(self, topic: str, partition: int, directory: LogDirectory) -> bool:
+        """Begin to move a log there.  False if it is not here: it is made there when it comes."""
+        log = self.logs.get((topic, partition))
+        if log is None:
+            self._preferred[topic, partition] = directory
+            return False
+        self.moves.begin(log, directory)
+        return True
+
+    def remove_later(self, path: str, log: Log | None = None) -> None:
+        """Remove a directory that nobody uses any more, when answers on their way are sent."""
+        delay_ms = max(self.settings.delete_delay_ms, GRACE_MS)
+        self.housekeeping.remove_directory_later(path, self._now_ms + delay_ms, log)
 
     def truncate(self, log: Log, offset: int) -> None:
         """`Log.truncate_to`, after which no checkpoint says that what is gone is on the disk."""
@@ -342,4 +393,5 @@ class LogManager:
     def tick(self, now_ms: int) -> None:
         """Do what is due: call it about once a second."""
         self._now_ms = now_ms
-        self._housekeeping.tick(now_ms)
+        self.housekeeping.tick(now_ms)
+        self.moves.tick()

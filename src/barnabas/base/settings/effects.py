@@ -71,6 +71,7 @@ HONOURED = frozenset(
     replica.fetch.min.bytes replica.fetch.max.bytes replica.fetch.response.max.bytes
     replica.fetch.wait.max.ms replica.fetch.backoff.ms
     leader.replication.throttled.rate follower.replication.throttled.rate
+    replica.alter.log.dirs.io.max.bytes.per.second
     """.split()  # noqa: SIM905 (read as text, a name a word)
 )
 
@@ -132,7 +133,6 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("transaction.two.phase.commit.enable", "accepted; there is no two-phase commit"),
     ("*quota*", _QUOTAS),
     ("*throttled*", _QUOTAS),
-    ("replica.alter.log.dirs.*", _QUOTAS),
     ("max.connection.creation.rate", _QUOTAS),
     ("queued.max.request.bytes", _QUOTAS),
     ("metrics.*", _METRICS),
@@ -144,7 +144,11 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("unstable.*", "accepted; versions still being designed are never offered"),
     ("server.max.startup.time.ms", "accepted; starting has no limit"),
     ("log.initial.task.delay.ms", "accepted; periodic work has no first delay"),
-    ("num.replica.fetchers", "accepted; one connection copies from each broker"),
+    (
+        "num.replica.fetchers",
+        "accepted; one connection copies from each broker: several would share one loop thread",
+    ),
+    ("num.replica.alter.log.dirs.threads", "accepted; one log is moved at a time"),
     ("replica.socket.receive.buffer.bytes", "accepted; the kernel sizes its buffers"),
     ("*", _REPLICATION),
 )

@@ -1,0 +1,322 @@
+"""Logs on their way from one log directory to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from storage_logs import (
+    NOW,
+    TOPIC_ID,
+    FlakyDisk,
+    StepWorkers,
+    append,
+    batch,
+    fill,
+    records_of,
+    values_of,
+)
+
+from barnabas.base.errors import LogDirNotFound, StorageFailed
+from barnabas.storage import checkpoint
+from barnabas.storage.config import LogConfig
+from barnabas.storage.fs import FilePool
+from barnabas.storage.manager import LogManager, StorageSettings
+
+CONFIG = LogConfig(segment_bytes=1000, index_interval_bytes=100, file_delete_delay_ms=0)
+KEY = ("t", 0)
+
+
+class World:
+    """One broker's log directories `a` and `b`, and a log in `a`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.disk = FlakyDisk()
+        self.running: LogManager | None = None
+        self.start()
+        self.log = self.manager.create("t", 0, TOPIC_ID, CONFIG)
+        assert self.log.directory == str(root / "a/t-0")
+
+    def start(self) -> LogManager:
+        """As another process after a crash."""
+        self.crash()
+        self.workers = StepWorkers()
+        self.manager = self.running = LogManager(
+            StorageSettings(directories=(str(self.root / "a"), str(self.root / "b"))),
+            node_id=1,
+            cluster_id="c",
+            workers=self.workers,
+            pool=FilePool(16, self.disk),
+        )
+        self.manager.load(NOW, lambda topic: CONFIG)
+        self.a, self.b = self.manager.directories
+        return self.manager
+
+    def crash(self) -> None:
+        if self.running is not None:
+            self.running.give_back()
+            self.running.pool.close()
+            self.running = None
+
+    def begin(self, directory: object = None) -> None:
+        self.manager.move("t", 0, self.b if directory is None else directory)  # type: ignore[arg-type]
+        self.manager.moves.tick()
+
+    def finish(self) -> None:
+        while self.workers.step():
+            pass
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(
+            f"{path.parent.name}/{path.name.split('.')[0]}{path.name[path.name.rfind('-') :]}"
+            if "." in path.name
+            else f"{path.parent.name}/{path.name}"
+            for path in self.root.glob("*/*")
+            if path.is_dir()
+        )
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.crash()
+
+
+def test_a_log_goes_on_in_the_other_directory_as_the_same_log(world: World) -> None:
+    log = world.log
+    fill(log, 30)
+    before = values_of(log)
+    world.begin()
+    assert log.directory == str(world.root / "a/t-0")
+    world.finish()
+    assert log.directory == str(world.root / "b/t-0")
+    assert world.manager.get("t", 0) is log
+    assert world.manager.directory_of(log) is world.b
+    assert (list(world.a.logs), list(world.b.logs)) == ([], [KEY])
+    assert values_of(log) == before
+    append(log, batch(b"after"))
+    again = world.start().get("t", 0)
+    assert again is not None
+    assert again.directory == str(world.root / "b/t-0")
+    again.advance_high_watermark(again.end_offset)
+    assert values_of(again) == [*before, b"after"]
+
+
+def test_what_happens_meanwhile_is_moved_too(world: World) -> None:
+    log = world.log
+    fill(log, 30)
+    world.begin()
+    number = 0
+    while log.directory.endswith("a/t-0"):
+        append(log, batch(b"meanwhile %d" % number, producer_id=7, epoch=0, sequence=number))
+        number += 1
+        if number == 5:
+            log.delete_records_before(12)
+        if number == 9:
+            log.roll(NOW)
+        assert world.workers.step()
+    expected = [(r.offset, r.value) for r in records_of(log)]
+    assert number > 9
+    assert len(expected) == 30 - 12 + number
+    world.manager.close()
+    world.running = None
+    world.start()
+    again = world.manager.get("t", 0)
+    assert again is not None
+    assert [(r.offset, r.value) for r in records_of(again)] == expected
+    assert again.start_offset == 12
+    assert again.topic_id == TOPIC_ID
+    assert again.active_producers()[0].batches[-1].last_offset == log.end_offset - 1
+
+
+def test_a_log_that_is_cut_meanwhile_is_copied_anew(world: World) -> None:
+    log = world.log
+    fill(log, 30)
+    world.begin()
+    for _ in range(7):
+        world.workers.step()
+    log.truncate_to(4)
+    append(log, batch(b"other"))
+    world.finish()
+    assert log.directory == str(world.root / "b/t-0")
+    assert len(values_of(log)) == 5
+    again = world.start().get("t", 0)
+    assert again is not None
+    assert again.end_offset == 5
+    assert world.names == ["a/t-0-delete", "b/t-0"]
+
+
+def test_a_slice_on_its_way_to_a_client_stays_good(world: World) -> None:
+    log = world.log
+    fill(log, 30)
+    found = log.read(3, max_bytes=500, end_offset=30, at_least_one=True)
+    expected = found.read()
+    world.begin()
+    world.finish()
+    assert log.directory == str(world.root / "b/t-0")
+    assert found.read() == expected
+
+
+def test_the_old_files_go_when_nobody_can_be_reading_them(world: World) -> None:
+    fill(world.log, 30)
+    world.begin()
+    world.finish()
+    assert world.names == ["a/t-0-delete", "b/t-0"]
+    world.manager.tick(NOW + 10)
+    world.finish()
+    assert world.names == ["a/t-0-delete", "b/t-0"]
+    world.manager.tick(NOW + 60_001)
+    world.finish()
+    assert world.names == ["b/t-0"]
+
+
+def test_everything_that_was_moved_is_durable_and_so_is_what_is_known_of_it(world: World) -> None:
+    log = world.log
+    fill(log, 30)
+    log.delete_records_before(2)
+    world.begin()
+    world.finish()
+    assert log.recovery_point == 30
+    for name, offset in (
+        (checkpoint.RECOVERY_POINTS, 30),
+        (checkpoint.HIGH_WATERMARKS, 30),
+        (checkpoint.LOG_STARTS, 2),
+    ):
+        path = str(world.root / "b" / name)
+        assert checkpoint.read_offsets(world.manager.pool, path) == {KEY: offset}
+    for segment in log.segments:
+        assert f"{segment.base_offset:020d}.log" in world.disk.synced
+
+
+def test_a_move_is_slowed_down_to_the_rate_that_is_set(world: World) -> None:
+    fill(world.log, 30)
+    world.manager.settings = StorageSettings(directories=(), move_bytes_per_second=1000)
+    world.begin()
+    seconds = 0
+    while world.log.directory.endswith("a/t-0"):
+        world.finish()
+        world.manager.moves.tick()
+        seconds += 1
+    assert seconds >= world.log.size_bytes // 1000 - 1
+
+
+def test_asking_again_changes_nothing_and_asking_for_where_it_is_ends_the_move(
+    world: World,
+) -> None:
+    fill(world.log, 30)
+    world.begin()
+    move = world.manager.moves.get(KEY)
+    assert move is not None
+    world.begin()
+    assert world.manager.moves.get(KEY) is move
+    assert world.manager.moves.into(world.b) == [move]
+    world.workers.step()
+    assert 0 < move.size_bytes < world.log.size_bytes
+    assert 0 < move.offset_lag <= 30
+    world.begin(world.a)
+    assert world.manager.moves.get(KEY) is None
+    world.finish()
+    assert world.log.directory == str(world.root / "a/t-0")
+    world.manager.tick(NOW + 60_001)
+    world.finish()
+    assert world.names == ["a/t-0"]
+
+
+def test_a_log_that_is_deleted_meanwhile_is_not_moved(world: World) -> None:
+    fill(world.log, 30)
+    world.begin()
+    world.workers.step()
+    world.manager.delete(world.log)
+    world.finish()
+    assert world.manager.moves.get(KEY) is None
+    assert world.manager.logs == {}
+
+
+def test_a_full_disk_ends_the_move_and_harms_nothing(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(world.log, 30)
+    world.disk.room = 1500
+    world.begin()
+    world.finish()
+    assert world.manager.moves.get(KEY) is None
+    assert "could not be moved" in caplog.text
+    world.disk.room = None
+    append(world.log, batch(b"on"))
+    assert values_of(world.log)[-1] == b"on"
+    assert world.log.directory == str(world.root / "a/t-0")
+
+
+def test_after_a_crash_a_move_begins_anew(world: World) -> None:
+    fill(world.log, 30)
+    world.begin()
+    world.workers.step()
+    world.start()
+    log = world.manager.get("t", 0)
+    assert log is not None
+    assert log.directory == str(world.root / "a/t-0")
+    world.manager.moves.tick()
+    world.finish()
+    assert log.directory == str(world.root / "b/t-0")
+    assert log.end_offset == 30
+
+
+def test_a_crash_between_the_two_names_finishes_the_move(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(world.log, 30)
+    world.begin()
+    rename = world.manager.pool.rename
+
+    def crash(old: str, new: str) -> None:
+        if old.endswith("-future"):
+            raise KeyboardInterrupt
+        rename(old, new)
+
+    monkeypatch.setattr(world.manager.pool, "rename", crash)
+    with pytest.raises(KeyboardInterrupt):
+        world.finish()
+    assert world.names == ["a/t-0-moved", "b/t-0-future"]
+    log = world.start().get("t", 0)
+    assert log is not None
+    assert (log.directory, log.end_offset) == (str(world.root / "b/t-0"), 30)
+    assert world.names == ["b/t-0"]
+
+
+def test_a_disk_that_refuses_the_second_name_leaves_the_log_where_it_was(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(world.log, 30)
+    world.begin()
+    rename = world.manager.pool.rename
+
+    def refuse(old: str, new: str) -> None:
+        if old.endswith("-future"):
+            raise StorageFailed("no")
+        rename(old, new)
+
+    monkeypatch.setattr(world.manager.pool, "rename", refuse)
+    world.finish()
+    monkeypatch.undo()
+    assert (list(world.a.logs), list(world.b.logs)) == ([KEY], [])
+    append(world.log, batch(b"on"))
+    assert world.start().get("t", 0) is not None
+
+
+def test_a_log_that_is_not_here_yet_is_made_where_it_was_asked_for(world: World) -> None:
+    assert not world.manager.move("u", 0, world.a)
+    log = world.manager.create("u", 0, TOPIC_ID, CONFIG)
+    assert log.directory == str(world.root / "a/u-0")
+
+
+def test_only_log_directories_that_work_can_be_moved_to(world: World) -> None:
+    with pytest.raises(LogDirNotFound):
+        world.manager.directory_at(str(world.root / "c"))
+    assert world.manager.directory_at(str(world.root / "b") + "/") is world.b
+    world.b.failure = StorageFailed("gone")
+    with pytest.raises(StorageFailed):
+        world.manager.directory_at(str(world.root / "b"))
