@@ -57,6 +57,8 @@ class Membership:
         self._follower = follower
         self._on_expelled = on_expelled
         self._request: BrokerRegistrationRequest
+        self._refusal: ErrorCode | None = None
+        """Why this broker could not register again."""
         self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._interval_s = config.int("broker.heartbeat.interval.ms") / 1000
@@ -149,7 +151,8 @@ class Membership:
             # A controller that has lost the connection counts: be heard of within its grace.
             self._timer = self._loop.call_later(RETRY_S, self._beat)
         elif response.error_code == ErrorCode.STALE_BROKER_EPOCH:
-            logger.warning("the controller does not know this registration: registering again")
+            if self._refusal is None:
+                logger.warning("the controller does not know this registration: registering again")
             self._link.send(self._request, self._registered_again)
         else:
             self.keep()
@@ -162,7 +165,14 @@ class Membership:
             logger.critical("another process is broker %d now: stopping", self._node_id)
             self._on_expelled()
             return
+        if code is not None and code is not ErrorCode.NONE:
+            if code is not self._refusal:  # said once: it may be so for long
+                self._refusal = code
+                logger.error("the controller refuses broker %d: %s", self._node_id, code.text)
+            self.keep()
+            return
         if code is ErrorCode.NONE:
+            self._refusal = None
             self.epoch = response.broker_epoch
             self.on_epoch(self.epoch)
         self._timer = self._loop.call_later(RETRY_S, self._beat)

@@ -252,6 +252,27 @@ def test_a_broker_that_the_controller_does_not_know_registers_again_with_what_it
     run(scenario())
 
 
+def test_a_broker_that_may_not_register_again_says_why_once_and_tries_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        stale = BrokerHeartbeatResponse(error_code=int(ErrorCode.STALE_BROKER_EPOCH))
+        foreign = registered(ErrorCode.INCONSISTENT_CLUSTER_ID)
+        answers = [stale, foreign, stale, foreign, stale, registered(), BrokerHeartbeatResponse()]
+        world = World(registered(), *answers)
+        world.follower.replay(offset=EPOCH)
+        await world.membership.register(REGISTRATION)
+        world.membership.keep()
+        await world.last_answer.wait()
+        world.membership.stop()
+
+    run(scenario())
+    assert caplog.messages == [
+        "the controller does not know this registration: registering again",
+        f"the controller refuses broker 1: {ErrorCode.INCONSISTENT_CLUSTER_ID.text}",
+    ]
+
+
 def test_a_broker_whose_place_is_taken_stops() -> None:
     async def scenario() -> None:
         stale = BrokerHeartbeatResponse(error_code=int(ErrorCode.STALE_BROKER_EPOCH))
