@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -13,12 +13,14 @@ from barnabas.base.settings import group_int
 from barnabas.broker.coordination import Coordination, TopicSettings
 from barnabas.controller.image_types import ResourceType
 from barnabas.coordinator.group.topics import TopicInfo
+from barnabas.coordinator.runtime_routing import partition_for
 
 if TYPE_CHECKING:
     from barnabas.base.errors import ApiError
     from barnabas.base.settings import BrokerConfig
     from barnabas.broker.state import Broker
     from barnabas.controller.image import ClusterImage, ImageChanges, TopicImage
+    from barnabas.coordinator.group.commit_again import CommitAgain, Pattern
     from barnabas.coordinator.group.config import GroupSettings
     from barnabas.coordinator.group.events import Call, TopicsChanged
     from barnabas.coordinator.group.service import GroupCoordinator
@@ -141,6 +143,26 @@ class Groups(Coordination):
         """Carry out a request about groups; `done` gets its response."""
         self._coordinator.handle(call, done, now_ms=self.now_ms())
         self._set_timer()
+
+    def commit_again(
+        self,
+        pattern: Pattern,
+        numbers: Sequence[tuple[int, int]],
+        done: Callable[[Any], None],
+    ) -> None:
+        """Carry out a commit like one before; `done` gets its response."""
+        self.schedule_at(
+            partition_for(pattern.request.group_id, self._partition_count()),
+            self._commit_again(pattern, numbers),
+            done,
+        )
+
+    @cached_property
+    def _commit_again(self) -> type[CommitAgain]:
+        """Not imported before somebody has a group."""
+        from barnabas.coordinator.group.commit_again import CommitAgain
+
+        return CommitAgain
 
     def end_transaction(
         self,

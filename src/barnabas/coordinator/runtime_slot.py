@@ -107,9 +107,10 @@ class Slot:
 
     def first_awaited(self) -> Pending | None:
         """The oldest batch that someone still waits for."""
-        if not self.pending:
-            return None
-        return next((pending for pending in self.pending if pending.replies), None)
+        for pending in self.pending:
+            if pending.replies:
+                return pending
+        return None
 
     def enqueue(
         self, decision: Decision, waiter: Waiter | None, ticket: Ticket, deadline_ms: int

@@ -76,7 +76,7 @@ class Writer:
         pending: Pending | None = None
         try:
             for run in runs:
-                wires = [runtime_codec.encode(record) for record in run]
+                wires = [record.wire or runtime_codec.encode(record) for record in run]
                 batch = self._room_for(slot, wires, decision.producer, now_ms)
                 if pending is None:
                     pending = slot.enqueue(decision, waiter, ticket, deadline_ms)

@@ -10,6 +10,7 @@ from barnabas.broker.dispatch import Later, RequestContext
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
+    from barnabas.controller.image import ClusterImage
     from barnabas.coordinator.group.events import Call
     from barnabas.protocol.message import Message
 
@@ -36,16 +37,12 @@ def ask_groups(broker: Broker, ctx: RequestContext, request: Message) -> Message
 
 def take_unknown(broker: Broker, request: Any) -> list[Any]:
     """Take the partitions that do not exist out of `request.topics`, and return them."""
-    counts = {topic.name: _partition_count(broker, topic.name) for topic in request.topics}
-    if all(
-        0 <= partition.partition_index < counts[topic.name]
-        for topic in request.topics
-        for partition in topic.partitions
-    ):
+    if knows_all(broker.image, request.topics):
         return []
     known, unknown = [], []
     for topic in request.topics:
-        indexes = range(counts[topic.name])
+        found = broker.image.topics.get(topic.name)
+        indexes = range(0 if found is None else len(found.partitions))
         there = [p for p in topic.partitions if p.partition_index in indexes]
         missing = [p for p in topic.partitions if p.partition_index not in indexes]
         if there:
@@ -56,9 +53,17 @@ def take_unknown(broker: Broker, request: Any) -> list[Any]:
     return unknown
 
 
-def _partition_count(broker: Broker, topic: str) -> int:
-    found = broker.image.topics.get(topic)
-    return 0 if found is None else len(found.partitions)
+def knows_all(image: ClusterImage, topics: Iterable[Any]) -> bool:
+    """Whether every partition exists, which is the rule."""
+    for topic in topics:
+        found = image.topics.get(topic.name)
+        if found is None:
+            return False
+        count = len(found.partitions)
+        for partition in topic.partitions:
+            if not 0 <= partition.partition_index < count:
+                return False
+    return True
 
 
 def add_refused(response: Any, refused: Iterable[Any]) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from barnabas.broker.dispatch import Later
     from barnabas.broker.listeners import BoundListener
+    from barnabas.broker.net.commit_memo import Commits
     from barnabas.broker.net.planes import Planes
     from barnabas.broker.net.requests import Requests, Said
     from barnabas.broker.net.server import Server
@@ -58,6 +59,7 @@ class Connection(asyncio.BufferedProtocol):
         self.peer_host = "?"
         self.client_id: str | None = None
         self.produce_memo: Any = None
+        self.commits: Commits | None = None
         self.said: Said | None = None
         self.last_active = 0.0
         self.closed = False
@@ -245,7 +247,7 @@ class Connection(asyncio.BufferedProtocol):
     def answer(self, parts: list[Any]) -> None:
         """Put an encoded answer into the queue."""
         self.out.extend(parts)
-        self.out_bytes += sum(map(encoded_bytes, parts))
+        self._count(parts)
 
     def answer_later(self, later: Later) -> Slot:
         slot = Slot(later)
@@ -258,9 +260,15 @@ class Connection(asyncio.BufferedProtocol):
         slot.parts = parts
         if slot is self._held:
             self._held = None
-        self.out_bytes += sum(map(encoded_bytes, parts))
+        self._count(parts)
         if not self.closed:
             self.turn.schedule(self)
+
+    def _count(self, parts: list[Any]) -> None:
+        if len(parts) == 1 and type(parts[0]) is bytes:
+            self.out_bytes += len(parts[0])
+        else:
+            self.out_bytes += sum(map(encoded_bytes, parts))
 
     def drain(self) -> None:
         """Send what can be sent.  Called by the turn, after its writes."""
@@ -285,7 +293,7 @@ class Connection(asyncio.BufferedProtocol):
             self.last_active = self.turn.now
             del out[:done]
             if self.out_bytes:
-                self.out_bytes = sum(map(encoded_bytes, out))
+                self.out_bytes = sum(map(encoded_bytes, out)) if out else 0
         if (
             self._blocked
             and self._held is None

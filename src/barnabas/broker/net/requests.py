@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.base.errors import ApiError, ErrorCode, code_for
 from barnabas.broker.dispatch import Answer, Entry, Later, RequestContext, Table
+from barnabas.broker.net.answers import encoded
+from barnabas.broker.net.commit_memo import Commits
 from barnabas.broker.net.produce_memo import learn
 from barnabas.protocol.apis import Api, ApiKey, api
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.framing import read_request_header
-from barnabas.storage.fs import FileSlice
 
 if TYPE_CHECKING:
     from barnabas.broker.controller_part import ControllerPart
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.requests")
 
 KEY_AND_VERSION = Struct(">hh")
-SIZE_AND_CORRELATION = Struct(">ii")
 INT32 = Struct(">i")
 DECODED_BYTES_MAX = 8 * 1024 * 1024
 """What a request may have that is taken apart field by field, on the thread that serves everybody.
@@ -83,6 +83,10 @@ class Requests:
             return
         if len(frame) > DECODED_BYTES_MAX and key != ApiKey.PRODUCE:
             raise DecodeError(f"{entry.key.name} of {len(frame)} bytes: too many to take apart")
+        if key == ApiKey.OFFSET_COMMIT:
+            commits = connection.commits
+            if commits is not None and commits.handle(connection, frame):
+                return
         request: Any
         said = connection.said if key in REPEATED else None
         if said is not None and said.is_said_again(frame):
@@ -95,6 +99,10 @@ class Requests:
             if key == ApiKey.PRODUCE and end == len(frame):
                 broker = cast("Broker", self._state)  # nobody else is produced to
                 connection.produce_memo = learn(broker.replicas, broker.clock, frame, pos, request)
+            elif key == ApiKey.OFFSET_COMMIT and end == len(frame):
+                if connection.commits is None:
+                    connection.commits = Commits(cast("Broker", self._state))
+                connection.commits.note(frame, pos, request)
             elif key in REPEATED and len(frame) <= REPEATED_BYTES_MAX:
                 connection.said = Said(bytes(frame[:4]), bytes(frame[8:]), client_id, request)
         connection.client_id = client_id
@@ -127,7 +135,7 @@ class Requests:
             slot = connection.answer_later(answer)
             answer.when_done(partial(self._fill, connection, slot, described, ctx))
         elif answer is not None:
-            connection.answer(self._encode(described, ctx, answer))
+            connection.answer(_encoded(described, ctx, answer))
 
     def _fill(
         self,
@@ -143,7 +151,7 @@ class Requests:
         try:
             if isinstance(answer, Exception):
                 raise answer
-            connection.fill(slot, [] if answer is None else self._encode(described, ctx, answer))
+            connection.fill(slot, [] if answer is None else _encoded(described, ctx, answer))
         except DecodeError as error:  # the handler wants the connection closed
             connection.refuse(error)
         except Exception:
@@ -164,18 +172,6 @@ class Requests:
         assert isinstance(response, described.response)
         return response
 
-    @staticmethod
-    def _encode(described: Api, ctx: RequestContext, answer: Message) -> list[Any]:
-        parts: list[Any] = answer.parts(ctx.api_version)
-        size = 4 + sum(map(len, parts))
-        if described.response_header_version(ctx.api_version) == 0:
-            head = SIZE_AND_CORRELATION.pack(size, ctx.correlation_id)
-        else:
-            head = SIZE_AND_CORRELATION.pack(size + 1, ctx.correlation_id) + b"\0"
-        if len(parts) == 1:
-            return [head + parts[0]]
-        return [head, *(part if isinstance(part, FileSlice) else bytes(part) for part in parts)]
-
     def _older_api_versions(self, connection: Connection, entry: Entry, frame: memoryview) -> None:
         """A newer client asks in a version we do not know: answer in version 0, with our ranges.
 
@@ -194,4 +190,8 @@ class Requests:
         described = self._routes[entry.key][1]
         response: Any = entry.handler(self._state, ctx, described.request())
         response.error_code = int(ErrorCode.UNSUPPORTED_VERSION)
-        connection.answer(self._encode(described, ctx, response))
+        connection.answer(_encoded(described, ctx, response))
+
+
+def _encoded(described: Api, ctx: RequestContext, answer: Message) -> list[Any]:
+    return encoded(described, ctx.api_version, ctx.correlation_id, answer)

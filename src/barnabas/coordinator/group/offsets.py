@@ -56,7 +56,7 @@ def commit(state: GroupState, request: OffsetCommitRequest, version: int, now_ms
     """Store positions, if who sends them may: a member of this generation or epoch, or, for a
     group without members, anyone who claims no membership.
     """
-    _check_commit(state, request, version, now_ms)
+    check_commit(state, request, version, now_ms)
     expires = -1 if request.retention_time_ms < 0 else now_ms + request.retention_time_ms
     limit = state.config.offset_metadata_max_bytes
     written: list[CoordinatorRecord] = []
@@ -89,9 +89,10 @@ def commit(state: GroupState, request: OffsetCommitRequest, version: int, now_ms
     return Decision(records=tuple(written), reply=response, standalone=True)
 
 
-def _check_commit(
+def check_commit(
     state: GroupState, request: OffsetCommitRequest, version: int, now_ms: int
 ) -> None:
+    """ApiError if who sends it may not commit; else its sender, if a member, was heard of."""
     group = state.groups.get(request.group_id)
     epoch = request.generation_id_or_member_epoch
     if group is None:

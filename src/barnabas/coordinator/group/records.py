@@ -70,33 +70,44 @@ _OFFSET_VERSION_WITH_EXPIRY = 1
 def offset_commit(
     group: str, topic: str, partition: int, value: gr.OffsetCommitValue | None
 ) -> CoordinatorRecord:
-    """A committed offset.  Only the old version of the value can say when it expires.
+    """A committed offset.  Only the old version of the value can say when it expires."""
+    if value is not None and value.expire_timestamp < 0:
+        return OffsetKey(group, topic, partition).commit(value)
+    return CoordinatorRecord(
+        key=gr.OffsetCommitKey(group=group, topic=topic, partition=partition),
+        key_version=OFFSET_COMMIT,
+        value=value,
+        value_version=0 if value is None else _OFFSET_VERSION_WITH_EXPIRY,
+    )
+
+
+class OffsetKey:
+    """Whose offset of which partition.
 
     Commits are most of what is ever written here: the usual one is packed by hand.
     """
-    key = gr.OffsetCommitKey(group=group, topic=topic, partition=partition)
-    if value is None:
-        return CoordinatorRecord(key=key, key_version=OFFSET_COMMIT, value=None)
-    if value.expire_timestamp >= 0:
+
+    __slots__ = ("_key", "_wire")
+
+    def __init__(self, group: str, topic: str, partition: int) -> None:
+        self._key = gr.OffsetCommitKey(group=group, topic=topic, partition=partition)
+        self._wire = _offset_key(group, topic) + _INT.pack(partition)
+
+    def commit(self, value: gr.OffsetCommitValue) -> CoordinatorRecord:
+        """The record of an offset without a time at which it expires."""
+        metadata = value.metadata.encode()
         return CoordinatorRecord(
-            key=key,
+            key=self._key,
             key_version=OFFSET_COMMIT,
             value=value,
-            value_version=_OFFSET_VERSION_WITH_EXPIRY,
+            value_version=_OFFSET_VERSION,
+            wire=(
+                self._wire,
+                _OFFSET.pack(_OFFSET_VERSION, value.offset, value.leader_epoch, len(metadata))
+                + metadata
+                + _LONG.pack(value.commit_timestamp),
+            ),
         )
-    metadata = value.metadata.encode()
-    return CoordinatorRecord(
-        key=key,
-        key_version=OFFSET_COMMIT,
-        value=value,
-        value_version=_OFFSET_VERSION,
-        wire=(
-            _offset_key(group, topic) + _INT.pack(partition),
-            _OFFSET.pack(_OFFSET_VERSION, value.offset, value.leader_epoch, len(metadata))
-            + metadata
-            + _LONG.pack(value.commit_timestamp),
-        ),
-    )
 
 
 @lru_cache(maxsize=16_384)

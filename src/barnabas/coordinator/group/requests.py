@@ -9,6 +9,7 @@ from barnabas.base.errors import UnknownMemberId
 from barnabas.coordinator.group import describe, offsets
 from barnabas.coordinator.group.classic import join as classic_join
 from barnabas.coordinator.group.classic import members as classic
+from barnabas.coordinator.group.commit_again import CommitAgain, commit_again
 from barnabas.coordinator.group.consumer import classic_members as mixed
 from barnabas.coordinator.group.consumer import heartbeat as beat
 from barnabas.coordinator.group.consumer.group import ConsumerGroup
@@ -40,6 +41,8 @@ def decide(state: GroupState, event: Any, ticket: Ticket, now_ms: int) -> Decisi
     if isinstance(event, Call):
         return _DECIDERS[type(event.request)](state, event, ticket, now_ms)
     match event:
+        case CommitAgain():
+            return commit_again(state, event, now_ms)
         case FetchOffsets():
             return Decision(reply=offsets.fetch(state, event))
         case TopicsChanged():

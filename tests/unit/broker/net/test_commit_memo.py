@@ -1,0 +1,214 @@
+"""The short way of OffsetCommit gives the answers and the offsets that the long way gives.
+
+The short way begins with the third commit of a connection, so a broker that gets every commit on a
+connection of its own always takes the long one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from wired_broker import Client, WiredBroker
+
+from barnabas.broker.groups import OFFSETS_TOPIC, Groups
+from barnabas.broker.net.commit_memo import CommitMemo
+from barnabas.coordinator.group.shard import GroupShard
+from barnabas.protocol.apis import ApiKey, api
+from barnabas.protocol.framing import encode_request_header
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+NOBODY = -1
+"""The generation of a group that has no members."""
+
+
+class World(WiredBroker):
+    """A broker with a topic, and the coordinator of all groups."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, offset_metadata_max_bytes="10")
+        self.topic("t", 3)
+        self.topic(OFFSETS_TOPIC, 2, cleanup_policy="compact")
+        self.groups = Groups(self.broker, self.loop, schedule_turn=self.turn.schedule)  # type: ignore[arg-type]
+        self.broker.groups = self.groups
+        self.groups.load_all()
+        self.run_turn()
+
+    def offsets(self) -> list[object]:
+        """Everything that the coordinator knows of."""
+        shards = [self.groups.runtime.shard(index) for index in range(2)]
+        return [shard.dump() for shard in shards if isinstance(shard, GroupShard)]
+
+
+class Commit(NamedTuple):
+    version: int = 9
+    client_id: str = "me"
+    group: str = "g"
+    generation: int = NOBODY
+    topic: str = "t"
+    offsets: tuple[tuple[int, int, int, str | None], ...] = ((0, 1, -1, ""),)
+    """Partition, offset, leader epoch, metadata."""
+    behind: bytes = b""
+    """Bytes that do not belong to it."""
+
+    def frame(self, correlation_id: int) -> bytes:
+        request = OffsetCommitRequest(
+            group_id=self.group,
+            generation_id_or_member_epoch=self.generation,
+            topics=[
+                OffsetCommitRequestTopic(
+                    name=self.topic,
+                    partitions=[
+                        OffsetCommitRequestPartition(
+                            partition_index=index,
+                            committed_offset=offset,
+                            committed_leader_epoch=epoch,
+                            committed_metadata=metadata,
+                        )
+                        for index, offset, epoch, metadata in self.offsets
+                    ],
+                )
+            ],
+        )
+        described = api(ApiKey.OFFSET_COMMIT)
+        header = encode_request_header(described, self.version, correlation_id, self.client_id)
+        return header + request.encode(self.version) + self.behind
+
+
+def answers(world: World, commits: list[Commit], *, apart: bool) -> list[bytes]:
+    client: Client | None = None
+    found = []
+    for number, commit in enumerate(commits):
+        if client is None or apart:
+            client = world.connect()
+        client.send(commit.frame(number))
+        world.run_turn()
+        found += client.answers()
+    return found
+
+
+@pytest.fixture
+def short_ways(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each commit that a memo was asked for went the short way."""
+    taken: list[bool] = []
+    ask = CommitMemo.handle
+
+    def handle(memo: CommitMemo, connection: object, frame: memoryview) -> bool:
+        taken.append(ask(memo, connection, frame))  # type: ignore[arg-type]
+        return taken[-1]
+
+    monkeypatch.setattr(CommitMemo, "handle", handle)
+    return taken
+
+
+offsets = st.tuples(
+    st.integers(0, 3),
+    st.integers(-1, 2**63 - 1) | st.integers(0, 3),
+    st.integers(-1, 2),
+    st.sampled_from([None, "", "m", "twelve bytes"]),
+)
+commits = st.builds(
+    Commit,
+    version=st.sampled_from([2, 5, 6, 7, 8, 9]),
+    client_id=st.sampled_from(["me", "it"]),
+    group=st.sampled_from(["g", "h"]),
+    generation=st.sampled_from([NOBODY, NOBODY, NOBODY, 3]),
+    topic=st.sampled_from(["t", "t", "t", "u"]),
+    offsets=st.lists(offsets, max_size=3).map(tuple),
+    behind=st.sampled_from([b"", b"", b"\0"]),
+)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_both_ways_give_the_same_answers_and_offsets(data: st.DataObject) -> None:
+    """Most commits are like the one before, but for their numbers."""
+    sent: list[Commit] = []
+    for _ in range(data.draw(st.integers(2, 8))):
+        if sent and data.draw(st.integers(0, 3)):
+            numbers = st.tuples(st.integers(-1, 2**63 - 1), st.integers(-1, 2**31 - 1))
+            again = [
+                (index, *data.draw(numbers), metadata) for index, _, _, metadata in sent[-1].offsets
+            ]
+            sent.append(sent[-1]._replace(offsets=tuple(again)))
+        else:
+            sent.append(data.draw(commits))
+    with TemporaryDirectory() as one, TemporaryDirectory() as other:
+        short, long = World(Path(one)), World(Path(other))
+        try:
+            assert answers(short, sent, apart=False) == answers(long, sent, apart=True)
+            assert short.offsets() == long.offsets()
+        finally:
+            short.close()
+            long.close()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_the_third_commit_of_a_kind_takes_the_short_way(
+    world: World, short_ways: list[bool]
+) -> None:
+    like = [Commit(offsets=((0, n, 0, ""), (2, 2 * n, 1, "m"))) for n in range(5)]
+    got = answers(world, like, apart=False)
+    world.close()
+    assert short_ways == [True] * 3
+    assert [answer[4:] for answer in got] == [got[0][4:]] * 5
+
+
+def test_numbers_that_look_like_others_are_told_apart(world: World, short_ways: list[bool]) -> None:
+    """Two partitions with numbers that are found in each other's places."""
+    same = Commit(offsets=((0, 0, 0, ""), (0, 0, 0, ""), (1, 0, 0, "")))
+    later = Commit(offsets=((0, 5, 1, ""), (0, 6, 2, ""), (1, 7, 3, "")))
+    answers(world, [same, same, later], apart=False)
+    found = world.offsets()
+    world.close()
+    assert short_ways == [True]
+    committed = [group for shard in found for group in shard["offsets"].values()]  # type: ignore[index]
+    assert [{key: value[:2] for key, value in group.items()} for group in committed] == [
+        {("t", 0): (6, 2), ("t", 1): (7, 3)}
+    ]
+
+
+def test_a_partition_that_is_gone_is_refused(world: World, short_ways: list[bool]) -> None:
+    topic_id = world.topic("gone", 1)
+    like = Commit(topic="gone")
+    client = world.connect()
+    for number in range(3):
+        client.send(like.frame(number))
+        world.run_turn()
+    accepted = client.answers()
+    world.delete(topic_id)
+    client.send(like.frame(3))
+    world.run_turn()
+    (refused,) = client.answers()
+    world.close()
+    assert short_ways == [True, False]
+    assert len(accepted) == 3
+    assert refused[4:] != accepted[-1][4:]
+
+
+def test_a_client_whose_commits_are_all_different_is_not_learnt_from_for_ever(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    build = CommitMemo.__init__
+
+    def init(memo: CommitMemo, *facts: object) -> None:
+        made.append(memo)
+        build(memo, *facts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(CommitMemo, "__init__", init)
+    answers(world, [Commit(offsets=((0, 1, 0, str(n)),)) for n in range(9)], apart=False)
+    world.close()
+    assert len(made) == 1
