@@ -71,7 +71,7 @@ def main() -> NoReturn:
 
 
 def script() -> NoReturn:
-    """`kafka-topics ...`, `kafka-topics.sh ...`: the name by which it was called says which tool."""
+    """`kafka-topics ...`, `kafka-topics.sh ...`: which tool it is, its own name says."""
     name = os.path.basename(sys.argv[0]).removesuffix(".sh")
     tool = next((tool for tool in TOOLS.values() if name in (tool.script, *tool.aliases)), None)
     if tool is None:
