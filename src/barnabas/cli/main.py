@@ -62,6 +62,97 @@ TOOLS = {
         "kafka-transactions",
         "Look at transactions, and end those that hang.",
     ),
+    "configs": Tool(
+        "barnabas.cli.configs",
+        "kafka-configs",
+        "Show and change settings of topics, brokers, groups, users and clients.",
+    ),
+    "server-stop": Tool(
+        "barnabas.cli.server_stop",
+        "kafka-server-stop",
+        "Stop brokers of this machine cleanly.",
+    ),
+    "reassign-partitions": Tool(
+        "barnabas.cli.reassign_partitions",
+        "kafka-reassign-partitions",
+        "Move replicas of partitions between brokers.",
+    ),
+    "leader-election": Tool(
+        "barnabas.cli.leader_election",
+        "kafka-leader-election",
+        "Elect leaders of partitions: the preferred ones, or unclean ones.",
+    ),
+    "get-offsets": Tool(
+        "barnabas.cli.get_offsets",
+        "kafka-get-offsets",
+        "Print first, last and other offsets of partitions.",
+    ),
+    "delete-records": Tool(
+        "barnabas.cli.delete_records",
+        "kafka-delete-records",
+        "Delete the records of partitions up to an offset.",
+    ),
+    "log-dirs": Tool(
+        "barnabas.cli.log_dirs",
+        "kafka-log-dirs",
+        "Show what lies in the log directories of brokers.",
+    ),
+    "dump-log": Tool(
+        "barnabas.cli.dump_log",
+        "kafka-dump-log",
+        "Print the batches and records of log files.",
+    ),
+    "replica-verification": Tool(
+        "barnabas.cli.replica_verification",
+        "kafka-replica-verification",
+        "Compare the replicas of partitions with each other.",
+        ("kafka-replica-validation",),
+    ),
+    "broker-api-versions": Tool(
+        "barnabas.cli.broker_api_versions",
+        "kafka-broker-api-versions",
+        "Show which requests the brokers answer.",
+    ),
+    "features": Tool(
+        "barnabas.cli.features",
+        "kafka-features",
+        "Show and change the levels of features.",
+    ),
+    "cluster": Tool(
+        "barnabas.cli.cluster",
+        "kafka-cluster",
+        "Show the id and the endpoints of a cluster, or take a broker out of it.",
+    ),
+    "metadata-quorum": Tool(
+        "barnabas.cli.metadata_quorum",
+        "kafka-metadata-quorum",
+        "Show who controls the cluster.",
+    ),
+    "producer-perf-test": Tool(
+        "barnabas.cli.producer_perf_test",
+        "kafka-producer-perf-test",
+        "Measure how fast records are sent.",
+    ),
+    "consumer-perf-test": Tool(
+        "barnabas.cli.consumer_perf_test",
+        "kafka-consumer-perf-test",
+        "Measure how fast records are received.",
+    ),
+    "e2e-latency": Tool(
+        "barnabas.cli.e2e_latency",
+        "kafka-e2e-latency",
+        "Measure the time from sending a record to receiving it.",
+    ),
+    "groups": Tool(
+        "barnabas.cli.groups",
+        "",
+        "Watch how far groups are behind.",
+    ),
+    "completion": Tool(
+        "barnabas.cli.completion",
+        "",
+        "Print what makes a shell complete these commands.",
+    ),
 }
 
 
