@@ -116,7 +116,7 @@ def with_exact_states(
     if all(each.state != UNKNOWN for each in listings) or not is_plain(properties):
         return list(listings)
     with Brokers.connect(properties, timeout_s=timeout_s) as brokers:
-        states = _states(brokers)
+        states = states_by_group(brokers)
     return [
         replace(each, state=states.get(each.group_id) or each.state)
         if each.state == UNKNOWN
@@ -125,7 +125,8 @@ def with_exact_states(
     ]
 
 
-def _states(brokers: Brokers) -> dict[str, str]:
+def states_by_group(brokers: Brokers) -> dict[str, str]:
+    """Every group of the cluster, and its state in the brokers' own words."""
     from barnabas.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
     return {
