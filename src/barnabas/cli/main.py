@@ -26,11 +26,13 @@ TERMINATED = 143
 
 def main() -> NoReturn:
     """`barnabas <command> ...`"""
+    _end_silently_on_ctrl_c()
     _exit(_barnabas(sys.argv[1:]))
 
 
 def script() -> NoReturn:
-    """`kafka-topics ...`, `kafka-topics.sh ...`: the name by which it was called says which tool."""
+    """`kafka-topics ...`, `kafka-topics.sh ...`: the name it was called by says which tool."""
+    _end_silently_on_ctrl_c()
     name = os.path.basename(sys.argv[0]).removesuffix(".sh")
     if name == RUN_CLASS:
         _exit(_run_class(sys.argv[1:]))
@@ -38,6 +40,22 @@ def script() -> NoReturn:
     if found is None:
         _exit(_complain(name, 'no tool has this name: "barnabas help" lists them'))
     _exit(run_tool(name, found[1].module, sys.argv[1:]))
+
+
+def _end_silently_on_ctrl_c() -> None:
+    """Until a tool runs there is nothing to clean up, and a traceback would tell nobody a thing."""
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _interrupt_on_ctrl_c() -> None:
+    """From now on Ctrl-C is `KeyboardInterrupt`, unless it was ignored from the start (`nohup`)."""
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _run_class(argv: Sequence[str]) -> int:
@@ -94,6 +112,7 @@ def run_tool(program: str, module: str, argv: Sequence[str]) -> int:
             return _write(_help(program, command))
         if args.has("version"):
             return _write(f"{_version()}\n")
+        _interrupt_on_ctrl_c()
         status = command.run(args)
         sys.stdout.flush()
     except UsageError as error:
