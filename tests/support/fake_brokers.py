@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from barnabas.client import brokers, wire
-from barnabas.client.errors import NotReachableError
+from barnabas.client.errors import NotOfferedError, NotReachableError
 from barnabas.protocol.apis import APIS, ApiKey
 from barnabas.protocol.messages.find_coordinator import (
     Coordinator,
@@ -112,7 +112,8 @@ class FakeConnection:
 
     def call(self, request: Any, answer: type[Any]) -> Any:
         version = self.version_of(ApiKey(request.api_key))
-        assert version is not None, f"the broker does not know {request}"
+        if version is None:
+            raise NotOfferedError(f"h:{self.broker}", APIS[request.api_key].name)
         received = type(request).decode(request.encode(version), version)
         self.cluster.requests.append((self.broker, received))
         answered = self.cluster.respond[type(request)](self.broker, received)
@@ -127,7 +128,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     def connect(host: str, port: int, *, timeout_s: float) -> FakeConnection:
         return FakeConnection(cluster, host, port, timeout_s=timeout_s)
 
-    def connect_any(servers: str, *, timeout_s: float) -> FakeConnection:
+    def connect_any(servers: str, *, timeout_s: float, what: str = "broker") -> FakeConnection:
         host, _, port = servers.partition(":")
         return connect(host, int(port), timeout_s=timeout_s)
 

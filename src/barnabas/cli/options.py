@@ -62,6 +62,8 @@ class Parsed:
     options: dict[str, Option]
     given: dict[str, list[str]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
+    order: list[tuple[str, str]] = field(default_factory=list)
+    """Names and values of options as they follow each other, where that has a meaning."""
 
     def has(self, name: str) -> bool:
         assert name in self.options, name
@@ -116,6 +118,7 @@ def _add(parsed: Parsed, option: Option, value: str) -> None:
     if option.value:
         option.check(value)
     parsed.given.setdefault(option.name, []).append(value)
+    parsed.order.append((option.name, value))
 
 
 def _option_of(token: str, spellings: dict[str, Option]) -> tuple[Option | None, str | None]:

@@ -37,6 +37,16 @@ def print_json(document: object) -> None:
     sys.stdout.write(json.dumps(plain(document), indent=2, ensure_ascii=False) + "\n")
 
 
+def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Columns as wide as they need to be, each cell followed by a tab."""
+    cells = [list(heading), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True))
+        for row in cells
+    ]
+
+
 def plain(value: object) -> Any:
     """Rows as JSON knows them: dataclasses become objects, other sequences and sets lists, members
     of enums their names.

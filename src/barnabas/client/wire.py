@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from barnabas.client.addresses import parse_servers
-from barnabas.client.errors import ClientError, NotReachableError
+from barnabas.client.errors import ClientError, NotOfferedError, NotReachableError
 from barnabas.protocol.apis import APIS, ApiKey
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.framing import FrameReader, read_response_header, request_frame
@@ -41,6 +41,8 @@ class Connection:
         except OSError:
             raise NotReachableError(self._address) from None
         self._versions: dict[int, tuple[int, int]] | None = None
+        self._asked: tuple[int, int, int] | None = None
+        """API, version and correlation id of the request that is not answered yet."""
 
     def __enter__(self) -> Connection:
         return self
@@ -56,6 +58,10 @@ class Connection:
     def close(self) -> None:
         self._socket.close()
 
+    @property
+    def address(self) -> str:
+        return self._address
+
     def version_of(self, key: ApiKey) -> int | None:
         """The version that a request of this API would go out in; None if the broker has it not."""
         low, high = self._broker_versions().get(key, (0, -1))
@@ -65,26 +71,44 @@ class Connection:
 
     def call(self, request: Message, answer: type[Response]) -> Response:
         """Sends a request and waits for its answer."""
-        key = request.api_key
-        assert key == answer.api_key, f"{answer} does not answer {request}"
-        version = self.version_of(ApiKey(key))
+        self.send(request)
+        return self.receive(answer)
+
+    def send(self, request: Message) -> None:
+        """Sends a request whose answer `receive` will fetch: several brokers can work meanwhile."""
+        key = ApiKey(request.api_key)
+        version = self.version_of(key)
         if version is None:
-            raise ClientError(f"{self._address} does not know {ApiKey(key).name}")
-        return self._exchange(request, answer, version)
+            raise NotOfferedError(self._address, key.name)
+        self._send(request, version)
 
     def _broker_versions(self) -> dict[int, tuple[int, int]]:
         if self._versions is None:
-            answer = self._exchange(ApiVersionsRequest(), ApiVersionsResponse, 0)
+            self._send(ApiVersionsRequest(), 0)
+            answer = self.receive(ApiVersionsResponse)
             self._versions = {
                 each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
             }
         return self._versions
 
-    def _exchange(self, request: Message, answer: type[Response], version: int) -> Response:
+    def _send(self, request: Message, version: int) -> None:
+        assert self._asked is None, "one request at a time"
         api = APIS[request.api_key]
         correlation_id = next(self._ids)
         try:
             self._socket.sendall(request_frame(request, api, version, correlation_id, CLIENT_ID))
+        except OSError as error:
+            raise ClientError(f"{self._address}: no answer to {api.name}: {error}") from None
+        self._asked = (request.api_key, version, correlation_id)
+
+    def receive(self, answer: type[Response]) -> Response:
+        """The answer to the request that was sent last."""
+        assert self._asked is not None, "nothing was asked"
+        key, version, correlation_id = self._asked
+        assert key == answer.api_key, f"{answer} does not answer API {key}"
+        self._asked = None
+        api = APIS[key]
+        try:
             payload = self._receive()
             answered, pos = read_response_header(payload, api, version)
             if answered != correlation_id:
@@ -102,11 +126,11 @@ class Connection:
                 return payload
 
 
-def connect_any(servers: str, *, timeout_s: float) -> Connection:
-    """To the first broker of a bootstrap list that accepts a connection."""
+def connect_any(servers: str, *, timeout_s: float, what: str = "broker") -> Connection:
+    """To the first broker, or controller, of a bootstrap list that accepts a connection."""
     for host, port in parse_servers(servers):
         try:
             return Connection(host, port, timeout_s=timeout_s)
         except NotReachableError:
             continue  # the next one; that all failed is said below
-    raise NotReachableError(servers)
+    raise NotReachableError(servers, what)
