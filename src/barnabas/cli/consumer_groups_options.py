@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, JSON
+from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, JSON, ZOOKEEPER
 from barnabas.cli.options import (
     INT_MAX,
     LONG_MAX,
@@ -62,6 +62,7 @@ WHOLE = (-LONG_MAX - 1, LONG_MAX)
 
 OPTIONS = (
     BOOTSTRAP,
+    ZOOKEEPER,
     COMMAND_CONFIG,
     JSON,
     Option(name="list", help="List the names of groups."),

@@ -6,7 +6,15 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, CommandError
-from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, JSON, client_properties, older, warn
+from barnabas.cli.common import (
+    BOOTSTRAP,
+    COMMAND_CONFIG,
+    JSON,
+    ZOOKEEPER,
+    client_properties,
+    older,
+    warn,
+)
 from barnabas.cli.options import INT_MAX, Option, Parsed, UsageError, required
 from barnabas.cli.places import duplicates, partition_name
 from barnabas.cli.printing import show
@@ -22,6 +30,7 @@ SCOPES = ("topic", "all-topic-partitions", "path-to-json-file")
 
 OPTIONS = (
     BOOTSTRAP,
+    ZOOKEEPER,
     COMMAND_CONFIG,
     older(COMMAND_CONFIG, "admin.config"),
     JSON,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, JSON
+from barnabas.cli.common import BOOTSTRAP, BOOTSTRAP_CONTROLLER, COMMAND_CONFIG, JSON, ZOOKEEPER
 from barnabas.cli.options import LONG_MAX, Option, Parsed, UsageError, required
 
 NEEDED = {
@@ -23,6 +23,8 @@ BELONGS_TO = {
     "throttle": {"execute"},
     "replica-alter-log-dirs-throttle": {"execute"},
     "additional": {"execute"},
+    "disallow-replication-factor-change": {"execute"},
+    "bootstrap-controller": {"cancel", "list"},
     "timeout": {"execute", "cancel"},
     "preserve-throttles": {"verify", "cancel", "execute"},
     "wait": {"execute", "verify"},
@@ -34,6 +36,8 @@ RATE = (-1, LONG_MAX)
 
 OPTIONS = (
     replace(BOOTSTRAP, aliases=()),  # --broker-list are ids here, not addresses
+    ZOOKEEPER,
+    BOOTSTRAP_CONTROLLER,
     COMMAND_CONFIG,
     JSON,
     Option(name="generate", help="Propose where the replicas of some topics could be."),
@@ -79,6 +83,10 @@ OPTIONS = (
     Option(
         name="additional",
         help="With --execute: also while other moves are under way; changes their throttle.",
+    ),
+    Option(
+        name="disallow-replication-factor-change",
+        help="With --execute: refuse a plan by which a partition has more or fewer replicas.",
     ),
     Option(
         name="timeout",
