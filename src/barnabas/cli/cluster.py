@@ -170,6 +170,7 @@ COMMAND = Command(
     options=OPTIONS,
     run=run,
     words=(0, 1),
+    word_values=COMMANDS,
     notes=(
         f"Commands: {', '.join(COMMANDS)}.",
         "unregister is for a broker that is gone for good: one that runs registers itself again.",

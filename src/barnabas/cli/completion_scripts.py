@@ -34,7 +34,7 @@ ZSH = r"""#compdef @NAMES@
 # Completion of Barnabas for zsh, after compinit: source <(barnabas completion zsh)
 # Or as a file named _barnabas in a directory of $fpath.
 _barnabas() {
-    local line
+    local line name
     local -a found names
     found=("${(@f)$(barnabas completion --shell zsh \
         --candidates "${(j: :)words[1,CURRENT]}" 2>/dev/null)}")
@@ -43,9 +43,11 @@ _barnabas() {
         return
     fi
     for line in $found; do
-        names+=("${${line%%$'\t'*}//:/\\:}${${line#*$'\t'}:+:${line#*$'\t'}}")
+        name=${${line%%$'\t'*}//:/\\:}
+        [[ $line == *$'\t'* ]] && name+=":${line#*$'\t'}"
+        names+=("$name")
     done
-    _describe -o barnabas names
+    _describe barnabas names
 }
 if [[ $funcstack[1] == _barnabas ]]; then
     _barnabas "$@"

@@ -77,4 +77,5 @@ COMMAND = Command(
     options=OPTIONS,
     run=run,
     words=(0, 1),
+    word_values=COMMANDS,
 )

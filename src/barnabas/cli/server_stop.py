@@ -125,6 +125,7 @@ COMMAND = Command(
         ),
     ),
     words=(0, 1),
+    words_are="files",
     run=run,
     notes=(
         (
