@@ -67,6 +67,7 @@ def _generate(
 ) -> int:
     from random import Random
 
+    from barnabas.cli.reassign_partitions_directories import stored_directories
     from barnabas.cli.reassign_partitions_plan import propose
     from barnabas.cli.reassign_partitions_rows import proposal_lines
 
@@ -75,7 +76,7 @@ def _generate(
     for missing in sorted(set(brokers) - {broker.node_id for broker in there}):
         warn(f"there is no broker {missing}: nothing is proposed for it")
     proposed = propose(current, there, Random(), by_rack=by_rack)
-    print_lines(proposal_lines(current, proposed))
+    print_lines(proposal_lines(current, stored_directories(admin, current), proposed))
     return 0
 
 
@@ -88,8 +89,10 @@ def _known_topics(admin: ReplicaAdmin, topics: Collection[str]) -> dict[Place, t
 
 
 def _execute(admin: ReplicaAdmin, args: Parsed, plan: Plan) -> int:
-    from barnabas.cli.reassign_partitions_directories import move_directories
+    from barnabas.cli.reassign_partitions_directories import move_directories, stored_directories
+    from barnabas.cli.reassign_partitions_plan import factor_changes
     from barnabas.cli.reassign_partitions_rows import (
+        REFUSED,
         UNDER_WAY_ALREADY,
         refused_lines,
         rollback_lines,
@@ -100,11 +103,15 @@ def _execute(admin: ReplicaAdmin, args: Parsed, plan: Plan) -> int:
     if under_way and not args.has("additional"):
         return _failed([UNDER_WAY_ALREADY])
     current = _current_places(admin, plan)
-    print_lines(rollback_lines(current))
+    print_lines(rollback_lines(current, stored_directories(admin, current)))
+    if args.has("disallow-replication-factor-change"):
+        changed = factor_changes(plan.places, current, under_way)
+        if changed:
+            return _failed(refused_lines(REFUSED, changed))
     _throttle(admin, args, plan, under_way, current)
     refused = admin.reassign(plan.places)
     if refused:
-        return _failed(refused_lines("Error reassigning partition(s):", refused))
+        return _failed(refused_lines(REFUSED, refused))
     print_lines([started_line(plan.places)])
     if plan.directories:
         late = move_directories(admin, plan.directories, args)

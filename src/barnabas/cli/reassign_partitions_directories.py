@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import CommandError
@@ -15,10 +15,12 @@ from barnabas.cli.reassign_partitions_rows import (
     replica_name,
     started_directory_lines,
 )
+from barnabas.client.errors import ClientError
 from barnabas.client.patience import Patience
 
 if TYPE_CHECKING:
     from barnabas.cli.options import Parsed
+    from barnabas.client.brokers import Place
     from barnabas.client.replica_admin import Replica, ReplicaAdmin
 
 NOT_THERE_YET = "REPLICA_NOT_AVAILABLE"
@@ -34,6 +36,27 @@ def find_directories(admin: ReplicaAdmin, wanted: Mapping[Replica, str]) -> list
         for broker in sorted({broker for _, _, broker in wanted})
     }
     return directory_states(wanted, found)
+
+
+def stored_directories(
+    admin: ReplicaAdmin, assignment: Mapping[Place, Sequence[int]]
+) -> dict[Replica, str]:
+    """The log directories of replicas, as far as their brokers are there to tell."""
+    found: dict[Replica, str] = {}
+    for broker in sorted({id_ for replicas in assignment.values() for id_ in replicas}):
+        places = [place for place, replicas in assignment.items() if broker in replicas]
+        try:
+            directories = admin.log_directories(broker, places)
+        except ClientError:
+            admin.forget(broker)
+            continue
+        found |= {
+            (each.topic, each.partition, broker): directory.path
+            for directory in directories
+            for each in directory.replicas
+            if not each.is_future
+        }
+    return found
 
 
 def move_directories(

@@ -141,6 +141,21 @@ def propose(
     return proposed
 
 
+def factor_changes(
+    proposed: Mapping[Place, Sequence[int]],
+    current: Mapping[Place, Sequence[int]],
+    reassignments: Mapping[Place, Reassignment],
+) -> dict[Place, str]:
+    """Partitions that would have more replicas, or fewer, and what to say of each."""
+    changed = {}
+    for place, replicas in proposed.items():
+        under_way = reassignments.get(place)
+        before = len(current[place]) - (0 if under_way is None else len(under_way.adding))
+        if len(replicas) != before:
+            changed[place] = f"The replication factor is changed from {before} to {len(replicas)}"
+    return changed
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
     """Of one partition: brokers that it is copied from, and those it is copied to."""

@@ -18,6 +18,7 @@ MUST_VERIFY = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the "
     "throttle is removed."
 )
+REFUSED = "Error reassigning partition(s):"
 UNDER_WAY_ALREADY = (
     "Cannot execute because there is an existing partition assignment.  Use --additional to "
     "override this and create a new partition assignment in addition to the existing one. The "
@@ -26,16 +27,21 @@ UNDER_WAY_ALREADY = (
 )
 
 
-def plan_json(assignment: Mapping[Place, Sequence[int]]) -> str:
-    """An assignment as `--reassignment-json-file` takes it, on one line."""
+def plan_json(
+    assignment: Mapping[Place, Sequence[int]], directories: Mapping[Replica, str] | None = None
+) -> str:
+    """An assignment as `--reassignment-json-file` takes it, on one line; with log directories, as
+    far as they are known.
+    """
     import json
 
+    known = {} if directories is None else directories
     partitions = [
         {
             "topic": topic,
             "partition": number,
             "replicas": list(replicas),
-            "log_dirs": [ANY_DIRECTORY] * len(replicas),
+            "log_dirs": [known.get((topic, number, each), ANY_DIRECTORY) for each in replicas],
         }
         for (topic, number), replicas in sorted(assignment.items())
     ]
@@ -44,23 +50,27 @@ def plan_json(assignment: Mapping[Place, Sequence[int]]) -> str:
 
 
 def proposal_lines(
-    current: Mapping[Place, Sequence[int]], proposed: Mapping[Place, Sequence[int]]
+    current: Mapping[Place, Sequence[int]],
+    directories: Mapping[Replica, str],
+    proposed: Mapping[Place, Sequence[int]],
 ) -> list[str]:
     return [
         "Current partition replica assignment",
-        plan_json(current),
+        plan_json(current, directories),
         "",
         "Proposed partition reassignment configuration",
         plan_json(proposed),
     ]
 
 
-def rollback_lines(current: Mapping[Place, Sequence[int]]) -> list[str]:
+def rollback_lines(
+    current: Mapping[Place, Sequence[int]], directories: Mapping[Replica, str]
+) -> list[str]:
     """What undoes the moves that are about to begin."""
     return [
         "Current partition replica assignment",
         "",
-        plan_json(current),
+        plan_json(current, directories),
         "",
         "Save this to use as the --reassignment-json-file option during rollback",
     ]
@@ -193,7 +203,7 @@ def cancelled_line(places: Collection[Place]) -> str:
     return f"Successfully cancelled partition reassignment{_plural(places)} for: {_named(places)}"
 
 
-def refused_lines(heading: str, errors: Mapping[Place, Exception]) -> list[str]:
+def refused_lines(heading: str, errors: Mapping[Place, object]) -> list[str]:
     return [
         heading,
         *(f"{partition_name(place)}: {error}" for place, error in sorted(errors.items())),

@@ -120,9 +120,10 @@ class PartitionAdmin:
 
         kind = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
         wanted = None if places is None else [TopicPartition(*place) for place in sorted(places)]
-        future = self.admin.elect_leaders(kind, wanted, **self._timeout())
+        # Without a timeout: confluent-kafka 2.16 fails if it is given one by name.
+        future = self.admin.elect_leaders(kind, wanted)
         return {
-            (key.topic, key.partition): None if error is None else tidied(_refused(error))
+            (key.topic, key.partition): None if error is None else _refused(error)
             for key, error in self._result(future).items()
         }
 
@@ -181,5 +182,6 @@ def tidied(error: RefusedError) -> RefusedError:
 
 
 def _refused(error: Any) -> RefusedError:
-    """The library gives an exception here, or its error."""
-    return refused(getattr(error, "args", (error,))[0])
+    """The broker's own words as they are; the library gives an exception here, or its error."""
+    found = refused(getattr(error, "args", (error,))[0])
+    return tidied(found) if str(found).startswith(("Broker: ", "Local: ")) else found

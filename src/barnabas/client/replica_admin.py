@@ -13,6 +13,7 @@ from barnabas.base.error_codes import ErrorCode
 from barnabas.client.brokers import Brokers, Place, by_topic, check_code, refusal
 from barnabas.client.cluster_admin import ClusterAdmin, Endpoint
 from barnabas.client.errors import RefusedError
+from barnabas.client.wire import Connection
 from barnabas.protocol.messages import (
     alter_partition_reassignments,
     alter_replica_log_dirs,
@@ -82,7 +83,9 @@ class ReplicaAdmin:
         self.brokers.close()
 
     def cluster(self) -> Sequence[Endpoint]:
-        """The brokers that are there, by id."""
+        """The brokers that are there, by id; none if controllers are asked, who do not tell."""
+        if self.brokers.of_controllers:
+            return ()
         return ClusterAdmin(self.brokers).view().endpoints
 
     def forget(self, broker_id: int) -> None:
@@ -167,23 +170,14 @@ class ReplicaAdmin:
             for name, settings in sorted(changes.items())
         ]
         if kind != BROKER:
-            self._change(self.brokers.ids()[0], resources)
+            _change(self.brokers.controller(), resources)
             return
         for resource in resources:
             # A broker judges its own settings; those of one that is away, any other passes on.
-            known = self.brokers.ids()
             broker_id = int(resource.resource_name)
-            self._change(broker_id if broker_id in known else known[0], [resource])
-
-    def _change(
-        self, broker_id: int, resources: Sequence[incremental_alter_configs.AlterConfigsResource]
-    ) -> None:
-        answer = self.brokers.to(broker_id).call(
-            incremental_alter_configs.IncrementalAlterConfigsRequest(resources=list(resources)),
-            incremental_alter_configs.IncrementalAlterConfigsResponse,
-        )
-        for each in answer.responses:
-            check_code(each.error_code, each.error_message)
+            is_there = broker_id in self.brokers.ids() and not self.brokers.of_controllers
+            at = self.brokers.to(broker_id) if is_there else self.brokers.controller()
+            _change(at, [resource])
 
     def log_directories(
         self, broker_id: int, places: Collection[Place] | None = None
@@ -256,6 +250,19 @@ class ReplicaAdmin:
                     replica = (topic_result.topic_name, partition.partition_index, broker_id)
                     outcome[replica] = refusal(partition.error_code)
         return outcome
+
+
+def _change(
+    connection: Connection, resources: Sequence[incremental_alter_configs.AlterConfigsResource]
+) -> None:
+    if not resources:
+        return
+    answer = connection.call(
+        incremental_alter_configs.IncrementalAlterConfigsRequest(resources=list(resources)),
+        incremental_alter_configs.IncrementalAlterConfigsResponse,
+    )
+    for each in answer.responses:
+        check_code(each.error_code, each.error_message)
 
 
 def _listed(replicas: Sequence[int] | None) -> list[int] | None:

@@ -42,6 +42,8 @@ class FakeAdmin:
     not_yet: int = 0
     """How often a replica is not there yet that is to be moved to another directory."""
     futures: set[Replica] = field(default_factory=set)
+    away: int | None = 2
+    """A broker that does not tell of its log directories."""
     error: ClientError | None = None
     changes: list[Any] = field(default_factory=list)
 
@@ -81,6 +83,8 @@ class FakeAdmin:
                 topic=place[0], partition=place[1], size=9, offset_lag=0, is_future=is_future
             )
 
+        if broker_id == self.away:
+            raise ClientError(f"there is no broker {broker_id}")
         asked = places or ()
         return [
             LogDirectory(
@@ -96,6 +100,8 @@ class FakeAdmin:
                 ],
             ),
         ]
+
+    def forget(self, broker_id: int) -> None: ...
 
     def move_to_directories(
         self, directories: Mapping[Replica, str]
@@ -138,7 +144,7 @@ def run(line: str, *paths: Path) -> int:
 ROLLBACK = (
     "Current partition replica assignment\n\n"
     '{"version":1,"partitions":'
-    '[{"topic":"t","partition":0,"replicas":[1,2],"log_dirs":["any","any"]}]}\n\n'
+    '[{"topic":"t","partition":0,"replicas":[1,2],"log_dirs":["/a","any"]}]}\n\n'
     "Save this to use as the --reassignment-json-file option during rollback\n"
 )
 
@@ -229,6 +235,23 @@ def test_plans_for_what_is_not_there_are_refused(
     move = dict(zip(("topic", "partition", "replicas"), wish, strict=True))
     assert run("--execute", write(tmp_path / "plan.json", move)) == 1
     assert capsys.readouterr().err == said
+    assert admin.changes == []
+
+
+def test_a_plan_may_be_kept_from_changing_how_many_replicas_there_are(
+    admin: FakeAdmin, tmp_path: Path, capsys: Captured
+) -> None:
+    admin.under_way = [{("t", 1): Reassignment(replicas=(2, 3), adding=(3,), removing=())}]
+    plan = write(
+        tmp_path / "plan.json",
+        {"topic": "t", "partition": 0, "replicas": [1, 2, 3]},
+        {"topic": "t", "partition": 1, "replicas": [1]},
+    )
+    wish = "--execute --additional --disallow-replication-factor-change"
+    assert run(wish, plan) == 1
+    assert capsys.readouterr().err == (
+        "Error reassigning partition(s):\nt-0: The replication factor is changed from 2 to 3\n"
+    )
     assert admin.changes == []
 
 
@@ -332,7 +355,7 @@ def test_moves_between_directories_are_cancelled(
         tmp_path / "plan.json",
         {"topic": "t", "partition": 0, "replicas": [1, 2], "log_dirs": ["/b", "/b"]},
     )
-    admin.futures = {("t", 0, 1)}
+    admin.futures, admin.away = {("t", 0, 1)}, None
     assert run("--cancel --preserve-throttles", plan) == 0
     assert admin.changes == [("directories", {("t", 0, 1): "/a"})]
     assert capsys.readouterr().out == (
