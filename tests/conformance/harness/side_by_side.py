@@ -10,11 +10,11 @@ from pathlib import Path
 
 from harness.brokers import Broker
 from harness.jvm import Jvm
-from harness.transcript import TRANSACTIONS
+
+from barnabas.cli.tools import of_class
 
 BIN = Path(sys.executable).parent
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-OURS = {GROUPS: "kafka-consumer-groups", TRANSACTIONS: "kafka-transactions"}
 
 JAVA_NOISE = re.compile(
     r"""(?mx)
@@ -44,8 +44,11 @@ class Outcome:
 
 
 def ours(main: str, broker: Broker, line: str) -> Outcome:
+    """`main` is the class of Apache Kafka's tool, also here."""
+    tool = of_class(main)
+    assert tool is not None, f"there is no tool for {main}"
     run = subprocess.run(
-        [BIN / OURS[main], "--bootstrap-server", broker.bootstrap, *line.split()],
+        [BIN / tool.script, "--bootstrap-server", broker.bootstrap, *line.split()],
         capture_output=True,
         text=True,
         check=False,
