@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from barnabas.client.errors import ClientError, RefusedError
-from barnabas.client.group_admin import UNKNOWN, Group, GroupListing, Member, Place
+from barnabas.client.group_admin import UNKNOWN, Group, GroupListing, Member
+from barnabas.client.partition_admin import Place
 
 if TYPE_CHECKING:
     from barnabas.client.brokers import Brokers
