@@ -95,7 +95,7 @@ def quota_lines(found: Iterable[Quotas]) -> list[str]:
     from barnabas.cli.deserializers import java_double
 
     lines = []
-    for row in sorted(found, key=lambda each: [(k, n or "") for k, n in each.entity]):
+    for row in sorted(found, key=lambda each: [(k, n or "") for k, n in _in_order(each.entity)]):
         whose = ", ".join(_quota_entity(kind, name) for kind, name in _in_order(row.entity))
         values = ", ".join(f"{key}={java_double(row.values[key])}" for key in sorted(row.values))
         lines.append(f"Quota configs for {whose} are {values}")
@@ -116,7 +116,10 @@ def _quota_entity(kind: str, name: str | None) -> str:
 def credential_lines(found: Mapping[str, Sequence[Credential]]) -> list[str]:
     return [
         f"SCRAM credential configs for user-principal '{user}' are "
-        + ", ".join(f"{each.mechanism}=iterations={each.iterations}" for each in found[user])
+        + ", ".join(
+            f"{each.mechanism}=iterations={each.iterations}"
+            for each in sorted(found[user], key=lambda one: one.mechanism)
+        )
         for user in sorted(found)
     ]
 

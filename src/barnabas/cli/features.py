@@ -212,6 +212,8 @@ def _update(admin: ClusterAdmin, command: str, levels: Mapping[str, int], args: 
     if command != "upgrade":
         kind = UNSAFE_DOWNGRADE if args.has("unsafe") else SAFE_DOWNGRADE
     dry_run = args.has("dry-run")
+    if args.has("release-version"):
+        levels = _known_only(admin, levels)
     results = admin.update_features(levels, upgrade_type=kind, dry_run=dry_run)
     print_lines(update_lines(command, levels, results, dry_run=dry_run))
     failed = sum(error is not None for error in results.values())
@@ -219,6 +221,14 @@ def _update(admin: ClusterAdmin, command: str, levels: Mapping[str, int], args: 
         sys.stdout.flush()  # what became of each stands before what became of all
         raise CommandError(f"{failed} out of {len(levels)} operation(s) failed.")
     return 0
+
+
+def _known_only(admin: ClusterAdmin, levels: Mapping[str, int]) -> dict[str, int]:
+    """A release may have features that a cluster knows nothing of: nobody asked for these."""
+    known = {each.name for each in admin.versions().features}
+    for name in sorted(levels.keys() - known):
+        warn(f"{name} is not known to this cluster and is left out")
+    return {name: level for name, level in levels.items() if name in known}
 
 
 def update_lines(
@@ -255,6 +265,7 @@ COMMAND = Command(
     options=OPTIONS,
     run=run,
     words=(0, 1),
+    word_values=COMMANDS,
     notes=(
         f"Commands: {', '.join(COMMANDS)}.",
         "version-mapping and feature-dependencies tell of Kafka's releases and ask no broker.",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from barnabas.client.brokers import Brokers, check_code
 from barnabas.client.errors import ClientError
 from barnabas.client.wire import Connection
+from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages import (
     describe_configs,
     incremental_alter_configs,
@@ -83,13 +84,20 @@ class ConfigAdmin:
             case ConfigKind.BROKER | ConfigKind.BROKER_LOGGER:
                 return [str(each) for each in self.brokers.ids()]
             case ConfigKind.CLIENT_METRICS:
-                return self._client_metrics()
+                return self._with_settings(kind)
             case ConfigKind.GROUP:
-                return self._groups()
+                known = set(self._groups())
+                if self.brokers.first.version_of(ApiKey.LIST_CLIENT_METRICS_RESOURCES):
+                    known |= set(self._with_settings(kind))
+                return sorted(known)
 
-    def _client_metrics(self) -> list[str]:
+    def _with_settings(self, kind: ConfigKind) -> list[str]:
+        """Those that have settings, whether or not they are there; of metrics in every version."""
+        version = self.brokers.first.version_of(ApiKey.LIST_CLIENT_METRICS_RESOURCES)
         answer = self.brokers.first.call(
-            list_client_metrics_resources.ListClientMetricsResourcesRequest(),
+            list_client_metrics_resources.ListClientMetricsResourcesRequest(
+                resource_types=[kind] if version else []
+            ),
             list_client_metrics_resources.ListClientMetricsResourcesResponse,
         )
         check_code(answer.error_code)
