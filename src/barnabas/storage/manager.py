@@ -90,6 +90,7 @@ class LogManager:
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._now_ms = 0
+        self._preferred: dict[tuple[str, int], LogDirectory] = {}
         self._is_taken = False
         self._housekeeping = Housekeeping(self)
 
@@ -227,13 +228,19 @@ class LogManager:
         log.reconfigure(config)
         return log
 
+    def prefer(self, topic: str, partition: int, directory: LogDirectory) -> None:
+        """Where a log that is not there yet is to be made.  In memory: a restart forgets it."""
+        self._preferred[topic, partition] = directory
+
     def create(self, topic: str, partition: int, topic_id: bytes, config: LogConfig) -> Log:
-        """A new log, in the directory that has the fewest."""
+        """A new log, in the directory that is preferred for it, or has the fewest."""
         assert (topic, partition) not in self.logs, f"{topic}-{partition} exists"
         usable = self.usable_directories()
         if not usable:
             raise StorageFailed("no log directory can be used")
-        directory = min(usable, key=lambda each: len(each.logs))
+        preferred = self._preferred.pop((topic, partition), None)
+        fewest = min(usable, key=lambda each: len(each.logs))
+        directory = preferred if preferred in usable else fewest
         path = directory.partition_path(topic, partition)
         is_new = not self.pool.exists(path)
         try:
