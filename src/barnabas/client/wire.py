@@ -79,7 +79,7 @@ class Connection:
         key = ApiKey(request.api_key)
         version = self.version_of(key)
         if version is None:
-            raise NotOfferedError(self._address, key.name)
+            raise NotOfferedError(self._address, APIS[key].name)
         self._send(request, version)
 
     def _broker_versions(self) -> dict[int, tuple[int, int]]:
