@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from barnabas.client.errors import ClientError, RefusedError, refused
-from barnabas.client.partition_admin import EARLIEST, LATEST, PartitionAdmin, Place, tidied
+from barnabas.client.partition_admin import (
+    EARLIEST,
+    LATEST,
+    PartitionAdmin,
+    Place,
+    plain_refusal,
+    tidied,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -82,9 +89,11 @@ class GroupAdmin(PartitionAdmin):
         return self.patience.until_settled(self._listings)
 
     def _listings(self) -> list[GroupListing]:
+        heard = self.heard
         found = self._result(self.admin.list_consumer_groups(**self._timeout()))
         for error in found.errors or ():
-            raise tidied(refused(error.args[0]))
+            self.heard = heard  # it was the library that answered, for brokers that did not
+            raise self._failure(plain_refusal(error))
         return sorted(
             (
                 GroupListing(

@@ -118,12 +118,17 @@ class PartitionAdmin:
         """Has leaders elected, of some partitions or of all that need it; what was in the way."""
         from confluent_kafka import ElectionType, TopicPartition
 
+        if not self.heard:
+            self.leaders()  # finds out sooner than the election would that nobody answers
         kind = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
         wanted = None if places is None else [TopicPartition(*place) for place in sorted(places)]
-        # Without a timeout: confluent-kafka 2.16 fails if it is given one by name.
+        # confluent-kafka 2.16 fails if it is given a timeout by name, and without one it waits for
+        # a whole minute: that nobody answers at all is found out before.
+        fetch_metadata(self.admin, self.troubles)
+        self.heard = True
         future = self.admin.elect_leaders(kind, wanted)
         return {
-            (key.topic, key.partition): None if error is None else _refused(error)
+            (key.topic, key.partition): None if error is None else told(error)
             for key, error in self._result(future).items()
         }
 
@@ -152,13 +157,17 @@ class PartitionAdmin:
         try:
             result = result_of(future, self.admin, self.troubles)
         except RefusedError as error:
-            if error.name not in UNANSWERED:
-                self.heard = True
-            elif not self.heard:
-                raise SilentBrokerError(self.troubles.servers) from None
-            raise tidied(error) from None
+            raise self._failure(error) from None
         self.heard = True
         return result
+
+    def _failure(self, error: RefusedError) -> ClientError:
+        """What the library's error means, given whether anybody has answered before."""
+        if error.name not in UNANSWERED:
+            self.heard = True
+        elif not self.heard:
+            return SilentBrokerError(self.troubles.servers)
+        return tidied(error)
 
 
 def without_leader() -> RefusedError:
@@ -181,7 +190,12 @@ def tidied(error: RefusedError) -> RefusedError:
     return RefusedError(error.name, text if text.endswith(".") else f"{text}.")
 
 
-def _refused(error: Any) -> RefusedError:
-    """The broker's own words as they are; the library gives an exception here, or its error."""
-    found = refused(getattr(error, "args", (error,))[0])
+def plain_refusal(error: Any) -> RefusedError:
+    """The library gives an exception for one of several things that failed, or just its error."""
+    return refused(getattr(error, "args", (error,))[0])
+
+
+def told(error: Any) -> RefusedError:
+    """The broker's own words as they are."""
+    found = plain_refusal(error)
     return tidied(found) if str(found).startswith(("Broker: ", "Local: ")) else found
