@@ -68,7 +68,7 @@ class Screen:
         self._lines = lines
         size = os.get_terminal_size(self._stream.fileno())
         shown = fit(lines, columns=size.columns, rows=size.lines)
-        text = "\r\n".join(f"{line}{CLEAR_LINE}" for line in shown)
+        text = "\n".join(f"{line}{CLEAR_LINE}" for line in shown)
         self._write(f"{HOME}{text}{CLEAR_BELOW}")
 
     def wait(self, seconds: float) -> None:

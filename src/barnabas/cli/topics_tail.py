@@ -23,6 +23,7 @@ from barnabas.cli.options import INT_MAX, Option, Parsed
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
+    from barnabas.cli.consuming import Printer
     from barnabas.cli.formatters import Formatter
     from barnabas.cli.tail_rows import Place
     from barnabas.client.group_admin import GroupAdmin
@@ -71,13 +72,15 @@ def run(args: Parsed) -> int:
     number = args.number("lines")
     count = DEFAULT_COUNT if number is None else number
     formatter = _formatter(args, topics)
-    if count:
-        found = _read_last(properties, admin.start_offsets(places), ends, count)
-        output = sys.stdout.buffer
-        output.write(b"".join(map(formatter, last_records(found, count))))
-        output.flush()
-    if args.has("follow"):
-        _follow(properties, topics, ends, args.number("partition"), formatter)
+    found = _read_last(properties, admin.start_offsets(places), ends, count) if count else {}
+    follower = None
+    if args.has("follow"):  # from here on a broker that goes away is waited for
+        follower = _follower(properties, topics, ends, args.number("partition"), formatter)
+    output = sys.stdout.buffer
+    output.write(b"".join(map(formatter, last_records(found, count))))
+    output.flush()
+    if follower is not None:
+        follower.run()
     return 0
 
 
@@ -145,14 +148,14 @@ def _read_last(
     return found
 
 
-def _follow(
+def _follower(
     properties: Mapping[str, str],
     topics: Sequence[str],
     ends: Mapping[Place, int],
     partition: int | None,
     formatter: Formatter,
-) -> None:
-    """Never returns: Ctrl-C or SIGTERM ends it."""
+) -> Printer:
+    """Prints what comes after the ends, once it is run; Ctrl-C or SIGTERM ends it."""
     from barnabas.cli.assigning import BEGINNING, Assignment
     from barnabas.cli.console_consumer import CONSUMER_DEFAULTS
     from barnabas.cli.consuming import AllPartitions, Printer
@@ -169,14 +172,14 @@ def _follow(
     )
     source = AllPartitions(consumer=consumer, troubles=troubles, wanted=wanted, warn=warn)
     source.start()
-    Printer(
+    return Printer(
         consumer=consumer,
         source=source,
         troubles=troubles,
         format=formatter,
         output=sys.stdout.buffer,
         warn=warn,
-    ).run()
+    )
 
 
 COMMAND = Command(
