@@ -97,6 +97,10 @@ class FakeConnection:
         self.broker = port
         cluster.open_connections += 1
 
+    @property
+    def address(self) -> str:
+        return f"h:{self.broker}"
+
     def __enter__(self) -> FakeConnection:
         return self
 
@@ -113,7 +117,7 @@ class FakeConnection:
     def call(self, request: Any, answer: type[Any]) -> Any:
         version = self.version_of(ApiKey(request.api_key))
         if version is None:
-            raise NotOfferedError(f"h:{self.broker}", APIS[request.api_key].name)
+            raise NotOfferedError(self.address, APIS[request.api_key].name)
         received = type(request).decode(request.encode(version), version)
         self.cluster.requests.append((self.broker, received))
         answered = self.cluster.respond[type(request)](self.broker, received)

@@ -11,8 +11,7 @@ from barnabas.cli.options import UsageError, parse
 
 DEFAULT_NODE_ID = "1"
 DEFAULT_ROLES = "broker,controller"
-INTERPRETER_WORDS_MAX = 4
-"""`python -u -m barnabas.cli.main`: our own word is not further behind than this."""
+INTERPRETERS = ("python", "pypy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,9 @@ def own_processes(proc: Path = Path("/proc")) -> list[Process]:
 
 def start_arguments(argv: Sequence[str]) -> tuple[str, Sequence[str]] | None:
     """`start` or `server-start`, and what follows it; None if this starts no node."""
-    for at, word in enumerate(argv[:INTERPRETER_WORDS_MAX]):
+    for at, word in enumerate(argv):
+        if not _is_program(argv, at):
+            break  # the name of a file that somebody reads, perhaps
         name = os.path.basename(word).removesuffix(".sh")
         if name == "kafka-server-start":
             return "server-start", argv[at + 1 :]
@@ -71,6 +72,14 @@ def start_arguments(argv: Sequence[str]) -> tuple[str, Sequence[str]] | None:
             known = bool(rest) and rest[0] in ("start", "server-start")
             return (rest[0], rest[1:]) if known else None
     return None
+
+
+def _is_program(argv: Sequence[str], at: int) -> bool:
+    """Whether a word is what runs: the first one, or the first behind Python and its options."""
+    if at == 0:
+        return True
+    interpreted = os.path.basename(argv[0]).startswith(INTERPRETERS)
+    return interpreted and all(word.startswith("-") for word in argv[1:at])
 
 
 def servers_among(processes: Iterable[Process]) -> list[Server]:
