@@ -123,8 +123,8 @@ class Findings:
             yield f"Found out of order timestamp in :{path}"
             for indexed, before in times:
                 yield f"  Index timestamp: {indexed}, Previously indexed timestamp: {before}"
-        for missing in self.not_found.values():
-            yield "The following indexed offsets are not found in the log."
+        for path, missing in self.not_found.items():
+            yield f"The following indexed offsets are not found in :{path}"
             for indexed, logged in missing:
                 yield f"Indexed offset: {indexed}, found log offset: {logged}"
         for path, pairs in self.gaps.items():

@@ -22,12 +22,15 @@ from barnabas.cli.dump_log_files import (
     records_of,
 )
 from barnabas.cli.dump_log_lines import aborted_line, producer_line
+from barnabas.records.crc import crc32c
 from barnabas.records.header import NO_TIMESTAMP
 from barnabas.storage import producer_snapshot, txn_index
 from barnabas.storage.segment_files import INDEX, LOG, TIME_INDEX
 
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
+SNAPSHOT_HEAD = struct.Struct(">hI")
+"""Version and checksum of what follows."""
 ENTRIES_AT_ONCE = 8192
 
 
@@ -80,6 +83,8 @@ def sanity_line(path: str) -> str:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         count = size // layout.size
+        if not count and layout is OFFSET_ENTRY:
+            return f"{path} is empty."
         if count:
             first = layout.unpack(file.read(layout.size))
             file.seek((count - 1) * layout.size)
@@ -168,7 +173,21 @@ def txn_index_lines(path: str) -> Iterator[str]:
 
 def snapshot_lines(path: str) -> Iterator[str]:
     with open(path, "rb") as file:
-        entries = producer_snapshot.decode(file.read())
+        data = file.read()
+    entries = producer_snapshot.decode(data)
     if entries is None:
-        raise DamagedError("of an unknown version, cut short, or its checksum is wrong")
+        raise DamagedError(_why_no_snapshot(data))
     yield from map(producer_line, entries)
+
+
+def _why_no_snapshot(data: bytes) -> str:
+    if len(data) < SNAPSHOT_HEAD.size:
+        return f"a snapshot of {len(data)} bytes"
+    version, stored = SNAPSHOT_HEAD.unpack_from(data)
+    if version != 1:
+        return f"Snapshot contained an unknown file version {version}"
+    computed = crc32c(data[SNAPSHOT_HEAD.size :], 0)
+    return (
+        "Snapshot is corrupt (CRC is no longer valid). "
+        f"Stored crc: {stored}. Computed crc: {computed}"
+    )
