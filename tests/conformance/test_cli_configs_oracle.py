@@ -16,7 +16,6 @@ from harness.brokers import Broker
 from harness.clients import JavaClient
 from harness.jvm import Jvm
 from harness.side_by_side import Outcome, ours, theirs
-from harness.targets import TARGETS
 
 MINE, JAVA = "mine", "java"
 
@@ -74,11 +73,9 @@ def pair(jvm: Jvm, target: Broker, topic: str) -> Pair:
 
 
 @pytest.fixture
-def on_apache(jvm: Jvm, request: pytest.FixtureRequest, topic: str) -> Pair:
-    """What only Apache Kafka's broker offers yet."""
-    if "apache" not in TARGETS:
-        pytest.fail("CONFORMANCE_TARGETS leaves out the only broker that offers this")
-    return Pair(jvm, request.getfixturevalue("apache"), topic[-24:])
+def on_apache(jvm: Jvm, apache: Broker, topic: str) -> Pair:
+    """For what only Apache Kafka's broker offers yet."""
+    return Pair(jvm, apache, topic[-24:])
 
 
 def test_settings_of_topics_are_changed_and_shown_alike(pair: Pair, tmp_path: Path) -> None:
