@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
 
 import pytest
 from harness import transcript as tools
@@ -197,20 +196,10 @@ def test_a_wrong_command_for_the_cluster_is_refused(barnabas: Broker, line: str)
 # Brokers and a controller that is a process of its own.
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BarnabasCluster]:
-    made = BarnabasCluster(tmp_path_factory.mktemp("cluster"))
-    try:
-        made.start()
-        yield made
-    finally:
-        made.discard()
-
-
 @pytest.fixture(params=["--bootstrap-server", "--bootstrap-controller"])
-def place(request: pytest.FixtureRequest, cluster: BarnabasCluster) -> str:
-    listener = cluster.controller.settings["listeners"].removeprefix("CONTROLLER://")
-    address = cluster.bootstrap if request.param == "--bootstrap-server" else listener
+def place(request: pytest.FixtureRequest, barnabas_cluster: BarnabasCluster) -> str:
+    listener = barnabas_cluster.controller.settings["listeners"].removeprefix("CONTROLLER://")
+    address = barnabas_cluster.bootstrap if request.param == "--bootstrap-server" else listener
     return f"{request.param} {address}"
 
 
@@ -237,11 +226,11 @@ def test_brokers_and_controllers_are_asked_alike(
 
 
 @pytest.mark.parametrize("main", [tools.FEATURES, QUORUM])
-def test_the_wrong_kind_of_listener_is_named(cluster: BarnabasCluster, main: str) -> None:
-    listener = cluster.controller.settings["listeners"].removeprefix("CONTROLLER://")
+def test_the_wrong_kind_of_listener_is_named(barnabas_cluster: BarnabasCluster, main: str) -> None:
+    listener = barnabas_cluster.controller.settings["listeners"].removeprefix("CONTROLLER://")
     command = "describe" if main == tools.FEATURES else "describe --status"
     as_broker = in_their_place(main, f"--bootstrap-server {listener} {command}")
-    first = cluster.bootstrap.partition(",")[0]
+    first = barnabas_cluster.bootstrap.partition(",")[0]
     as_controller = in_their_place(main, f"--bootstrap-controller {first} {command}")
     for mine in (as_broker, as_controller):
         assert (mine.status, mine.out, mine.err.count("\n")) == (1, "", 1)

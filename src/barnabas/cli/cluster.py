@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.cli.command import Command, CommandError
 from barnabas.cli.common import BOOTSTRAP, BOOTSTRAP_CONTROLLER, JSON, ZOOKEEPER, client_properties
-from barnabas.cli.options import INT_MAX, Option, Parsed, UsageError, required
+from barnabas.cli.options import (
+    INT_MAX,
+    Option,
+    Parsed,
+    UsageError,
+    check_belonging,
+    command_of,
+    required,
+)
 from barnabas.cli.printing import print_lines, show
 
 if TYPE_CHECKING:
@@ -80,15 +88,8 @@ def run(args: Parsed) -> int:
 
 def check(args: Parsed) -> str:
     """The command asked for; `UsageError` for options that do not go together."""
-    listed = ", ".join(COMMANDS)
-    if not args.words:
-        raise UsageError(f"a command is needed: {listed}")
-    (command,) = args.words
-    if command not in COMMANDS:
-        raise UsageError(f'"{command}" is not a command: {listed}')
-    for option, commands in BELONGS_TO.items():
-        if args.has(option) and command not in commands:
-            raise UsageError(f"--{option} cannot be used with {command}")
+    command = command_of(args, COMMANDS)
+    check_belonging(args, BELONGS_TO, command, said=command)
     if command == "unregister":
         required(args, "id")
     if args.has("include-fenced-brokers") and args.has("bootstrap-controller"):

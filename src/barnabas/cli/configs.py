@@ -26,7 +26,6 @@ QUOTAS = frozenset(
 IP_QUOTAS = frozenset({"connection_creation_rate"})
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 ITERATIONS_MIN = 4096
-REQUEST_TIMEOUT_S = 30.0
 
 _CREDENTIAL = re.compile(r"(?:iterations=(\d+),)?password=(.*)")
 
@@ -36,7 +35,7 @@ def run(args: Parsed) -> int:
     if asked.is_of_quotas and asked.is_alter:
         check_quotas(asked)
     properties = client_properties(args, files=["command-config"], pairs=[])
-    from barnabas.client.brokers import Brokers
+    from barnabas.client.brokers import REQUEST_TIMEOUT_S, Brokers
 
     with Brokers.connect(properties, timeout_s=REQUEST_TIMEOUT_S) as brokers:
         run_these = _run_quotas if asked.is_of_quotas else _run_settings

@@ -14,7 +14,13 @@ from barnabas.cli.common import (
     ZOOKEEPER,
     read_file,
 )
-from barnabas.cli.options import Option, Parsed, UsageError, at_most_one
+from barnabas.cli.options import (
+    Option,
+    Parsed,
+    UsageError,
+    action_of,
+    at_most_one,
+)
 
 TYPES = (
     "topics",
@@ -142,9 +148,7 @@ class Asked:
 
 def check(args: Parsed) -> Asked:
     """What is asked for; `UsageError` for options that do not go together."""
-    action = at_most_one(args, "describe", "alter")
-    if action is None:
-        raise UsageError("exactly one action is needed: --describe, --alter")
+    action = action_of(args, ("describe", "alter"))
     if action == "describe":
         for option in CHANGES:
             if args.has(option):

@@ -23,7 +23,13 @@ from barnabas.cli.features_table import (
     metadata_level,
     of_release,
 )
-from barnabas.cli.options import Option, Parsed, UsageError
+from barnabas.cli.options import (
+    Option,
+    Parsed,
+    UsageError,
+    check_belonging,
+    command_of,
+)
 from barnabas.cli.printing import print_lines, show
 
 if TYPE_CHECKING:
@@ -105,15 +111,8 @@ def run(args: Parsed) -> int:
 
 def check(args: Parsed) -> str:
     """The command asked for; `UsageError` for options that do not go together."""
-    listed = ", ".join(COMMANDS)
-    if not args.words:
-        raise UsageError(f"a command is needed: {listed}")
-    (command,) = args.words
-    if command not in COMMANDS:
-        raise UsageError(f'"{command}" is not a command: {listed}')
-    for option, commands in BELONGS_TO.items():
-        if args.has(option) and command not in commands:
-            raise UsageError(f"--{option} cannot be used with {command}")
+    command = command_of(args, COMMANDS)
+    check_belonging(args, BELONGS_TO, command, said=command)
     if command == "feature-dependencies" and not args.has("feature"):
         raise UsageError("--feature is missing: FEATURE=LEVEL")
     if args.has("release-version") and (args.has("feature") or args.has("metadata")):

@@ -10,7 +10,13 @@ from barnabas.cli.common import (
     JSON,
     client_properties,
 )
-from barnabas.cli.options import Option, Parsed, UsageError, at_most_one
+from barnabas.cli.options import (
+    Option,
+    Parsed,
+    UsageError,
+    at_most_one,
+    command_of,
+)
 from barnabas.cli.printing import show
 
 COMMANDS = ("describe",)
@@ -60,9 +66,7 @@ def run(args: Parsed) -> int:
 
 def check(args: Parsed) -> str:
     """The view asked for; `UsageError` for options that do not go together."""
-    if args.words != ["describe"]:
-        given = f'"{args.words[0]}" is not a command' if args.words else "a command is needed"
-        raise UsageError(f"{given}: {', '.join(COMMANDS)}")
+    command_of(args, COMMANDS)
     view = at_most_one(args, "status", "replication")
     if view is None:
         raise UsageError("describe needs --status or --replication")

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from barnabas.cli.common import BOOTSTRAP, BOOTSTRAP_CONTROLLER, COMMAND_CONFIG, JSON, ZOOKEEPER
-from barnabas.cli.options import LONG_MAX, Option, Parsed, UsageError, required
+from barnabas.cli.options import (
+    LONG_MAX,
+    Option,
+    Parsed,
+    UsageError,
+    action_of,
+    check_belonging,
+    required,
+)
 
 NEEDED = {
     "verify": ("reassignment-json-file",),
@@ -106,14 +114,8 @@ OPTIONS = (
 
 def check(args: Parsed) -> str:
     """The action asked for; `UsageError` for options that do not go together."""
-    given = [action for action in NEEDED if args.has(action)]
-    if len(given) != 1:
-        listed = ", ".join(f"--{action}" for action in NEEDED)
-        raise UsageError(f"exactly one action is needed: {listed}")
-    action = given[0]
-    for option, actions in BELONGS_TO.items():
-        if args.has(option) and action not in actions:
-            raise UsageError(f"--{option} cannot be used with --{action}")
+    action = action_of(args, NEEDED)
+    check_belonging(args, BELONGS_TO, action, said=f"--{action}")
     for option in NEEDED[action]:
         required(args, option)
     if action == "execute" and args.has("preserve-throttles") and not args.has("wait"):

@@ -14,7 +14,16 @@ from barnabas.cli.common import (
     client_properties,
     warn,
 )
-from barnabas.cli.options import INT_MAX, Option, Parsed, UsageError, at_most_one, required
+from barnabas.cli.options import (
+    INT_MAX,
+    Option,
+    Parsed,
+    UsageError,
+    action_of,
+    at_most_one,
+    check_belonging,
+    required,
+)
 from barnabas.cli.printing import print_lines, show
 
 if TYPE_CHECKING:
@@ -149,11 +158,7 @@ def run(args: Parsed) -> int:
 
 def check(args: Parsed) -> str:
     """The action asked for; `UsageError` for options that do not go together."""
-    given = [action for action in ACTIONS if args.has(action)]
-    if len(given) != 1:
-        listed = ", ".join(f"--{action}" for action in ACTIONS)
-        raise UsageError(f"exactly one action is needed: {listed}")
-    action = given[0]
+    action = action_of(args, ACTIONS)
     if args.has("delete-config"):
         raise UsageError(
             "--delete-config is no longer supported: use kafka-configs --alter --delete-config"
@@ -162,9 +167,7 @@ def check(args: Parsed) -> str:
         raise UsageError(
             "--config cannot be used with --alter: use kafka-configs --alter --add-config"
         )
-    for option, actions in BELONGS_TO.items():
-        if args.has(option) and action not in actions:
-            raise UsageError(f"--{option} cannot be used with --{action}")
+    check_belonging(args, BELONGS_TO, action, said=f"--{action}")
     if action in ("create", "alter", "delete"):
         required(args, "topic")
     if action == "alter" and not args.has("partitions"):

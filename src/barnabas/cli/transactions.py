@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, CommandError
 from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, JSON, client_properties
-from barnabas.cli.options import INT_MAX, LONG_MAX, Option, Parsed, UsageError, required
+from barnabas.cli.options import (
+    INT_MAX,
+    LONG_MAX,
+    Option,
+    Parsed,
+    UsageError,
+    check_belonging,
+    command_of,
+    required,
+)
 from barnabas.cli.printing import show
 
 if TYPE_CHECKING:
@@ -134,15 +143,8 @@ def run(args: Parsed) -> int:
 
 def check(args: Parsed) -> str:
     """The command asked for; `UsageError` for options that do not go together."""
-    listed = ", ".join(NEEDED)
-    if not args.words:
-        raise UsageError(f"a command is needed: {listed}")
-    (command,) = args.words
-    if command not in NEEDED:
-        raise UsageError(f'"{command}" is not a command: {listed}')
-    for option, commands in BELONGS_TO.items():
-        if args.has(option) and command not in commands:
-            raise UsageError(f"--{option} cannot be used with {command}")
+    command = command_of(args, NEEDED)
+    check_belonging(args, BELONGS_TO, command, said=command)
     for option in NEEDED[command]:
         required(args, option)
     if command == "abort":

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from barnabas.base.error_codes import ErrorCode
 from barnabas.base.ids import NO_ID
@@ -37,6 +36,7 @@ from barnabas.protocol.messages.metadata import (
     MetadataResponse,
 )
 
+REQUEST_TIMEOUT_S = 30.0
 GROUP = 0
 TRANSACTION = 1
 """Kinds of coordinators."""
@@ -154,15 +154,10 @@ class Brokers:
         self.controller_id = answer.controller_id
         self.addresses = {each.broker_id: (each.host, each.port) for each in answer.brokers}
 
-    def __enter__(self) -> Brokers:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -257,3 +252,23 @@ class Brokers:
         check_code(found.error_code, found.error_message)
         self.addresses[found.node_id] = (found.host, found.port)
         return found.node_id
+
+
+@dataclass(slots=True)
+class OverBrokers:
+    """What asks the brokers of a cluster, and closes the connections to them in the end.
+
+    One thread; every call blocks until the brokers have answered, or raises `ClientError`.
+    """
+
+    brokers: Brokers
+
+    @classmethod
+    def connect(cls, properties: Mapping[str, str]) -> Self:
+        return cls(Brokers.connect(properties, timeout_s=REQUEST_TIMEOUT_S))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.brokers.close()

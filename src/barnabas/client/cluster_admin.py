@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 
 from barnabas.base.ids import NO_ID, id_text
-from barnabas.client.brokers import CONTROLLERS, Brokers, check_code, refusal
+from barnabas.client.brokers import (
+    CONTROLLERS,
+    REQUEST_TIMEOUT_S,
+    OverBrokers,
+    check_code,
+    refusal,
+)
 from barnabas.client.errors import ClientError, RefusedError
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages import (
@@ -21,7 +26,6 @@ from barnabas.protocol.messages import (
     update_features,
 )
 
-REQUEST_TIMEOUT_S = 30.0
 BROKERS = 1
 METADATA_TOPIC = "__cluster_metadata"
 FENCED_SINCE = 2
@@ -91,25 +95,8 @@ class Quorum:
 
 
 @dataclass(slots=True)
-class ClusterAdmin:
+class ClusterAdmin(OverBrokers):
     """One thread; every call blocks until the node has answered, or raises `ClientError`."""
-
-    brokers: Brokers
-
-    @classmethod
-    def connect(cls, properties: Mapping[str, str]) -> ClusterAdmin:
-        return cls(Brokers.connect(properties, timeout_s=REQUEST_TIMEOUT_S))
-
-    def __enter__(self) -> ClusterAdmin:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.brokers.close()
 
     def view(self, *, include_fenced: bool = False) -> ClusterView:
         """The nodes of the kind that is asked: brokers, or controllers."""

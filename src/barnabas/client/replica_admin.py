@@ -7,10 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 
 from barnabas.base.error_codes import ErrorCode
-from barnabas.client.brokers import Brokers, Place, by_topic, check_code, refusal
+from barnabas.client.brokers import (
+    REQUEST_TIMEOUT_S,
+    OverBrokers,
+    Place,
+    by_topic,
+    check_code,
+    refusal,
+)
 from barnabas.client.cluster_admin import ClusterAdmin, Endpoint
 from barnabas.client.errors import RefusedError
 from barnabas.client.wire import Connection
@@ -22,7 +28,6 @@ from barnabas.protocol.messages import (
     list_partition_reassignments,
 )
 
-REQUEST_TIMEOUT_S = 30.0
 REQUEST_TIMEOUT_MS = int(REQUEST_TIMEOUT_S * 1000)
 TOPIC, BROKER = 2, 4
 """Kinds of what has settings."""
@@ -62,25 +67,8 @@ class LogDirectory:
 
 
 @dataclass(slots=True)
-class ReplicaAdmin:
+class ReplicaAdmin(OverBrokers):
     """One thread; every call blocks until the brokers have answered, or raises `ClientError`."""
-
-    brokers: Brokers
-
-    @classmethod
-    def connect(cls, properties: Mapping[str, str]) -> ReplicaAdmin:
-        return cls(Brokers.connect(properties, timeout_s=REQUEST_TIMEOUT_S))
-
-    def __enter__(self) -> ReplicaAdmin:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.brokers.close()
 
     def cluster(self) -> Sequence[Endpoint]:
         """The brokers that are there, by id; none if controllers are asked, who do not tell."""

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from barnabas.base.error_codes import ErrorCode
-from barnabas.client.brokers import Brokers, PartitionPlace, Place, by_topic, check_code
+from barnabas.client.brokers import (
+    OverBrokers,
+    PartitionPlace,
+    Place,
+    by_topic,
+    check_code,
+)
 from barnabas.client.errors import ClientError
 from barnabas.client.wire import Connection
 from barnabas.protocol.apis import ApiKey
@@ -35,7 +40,6 @@ LATEST = -1
 EARLIEST = -2
 STATE_VERSION = 15
 """Since when Fetch has the replica's id in a structure of its own."""
-TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,26 +52,10 @@ class ReplicaData:
 
 
 @dataclass(slots=True)
-class ReplicaReader:
+class ReplicaReader(OverBrokers):
     """Connections to all brokers of a cluster.  One thread; use it as a context."""
 
-    brokers: Brokers
     places: dict[Place, PartitionPlace] = field(default_factory=dict)
-
-    @classmethod
-    def connect(cls, properties: Mapping[str, str]) -> ReplicaReader:
-        return cls(Brokers.connect(properties, timeout_s=TIMEOUT_S))
-
-    def __enter__(self) -> ReplicaReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.brokers.close()
 
     def topics(self) -> list[str]:
         """All topics, internal ones too; their partitions are known from now on."""

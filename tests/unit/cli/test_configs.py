@@ -103,7 +103,7 @@ def test_settings_come_from_a_file_too(tmp_path: Path) -> None:
     ("line", "complaint"),
     [
         ("", "exactly one action is needed"),
-        ("--describe --alter --topic t", "cannot be used together"),
+        ("--describe --alter --topic t", "exactly one action is needed"),
         ("--describe", "--entity-type is missing"),
         ("--describe --entity-type planets", "planets"),
         ("--describe --topic t --add-config a=1", "--add-config cannot be used with --describe"),
