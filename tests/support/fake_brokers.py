@@ -115,12 +115,20 @@ class FakeConnection:
         return version if version >= APIS[key].min_version else None
 
     def call(self, request: Any, answer: type[Any]) -> Any:
+        self.send(request)
+        return self.receive(answer)
+
+    def send(self, request: Any) -> None:
         version = self.version_of(ApiKey(request.api_key))
         if version is None:
             raise NotOfferedError(self.address, APIS[request.api_key].name)
         received = type(request).decode(request.encode(version), version)
         self.cluster.requests.append((self.broker, received))
-        answered = self.cluster.respond[type(request)](self.broker, received)
+        self._asked = received, version
+
+    def receive(self, answer: type[Any]) -> Any:
+        received, version = self._asked
+        answered = self.cluster.respond[type(received)](self.broker, received)
         assert type(answered) is answer
         return answer.decode(answered.encode(version), version)
 
@@ -129,10 +137,12 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     """A cluster in the place of every connection that the client room opens."""
     cluster = FakeCluster()
 
-    def connect(host: str, port: int, *, timeout_s: float) -> FakeConnection:
+    def connect(host: str, port: int, *, timeout_s: float, login: object = None) -> FakeConnection:
         return FakeConnection(cluster, host, port, timeout_s=timeout_s)
 
-    def connect_any(servers: str, *, timeout_s: float, what: str = "broker") -> FakeConnection:
+    def connect_any(
+        servers: str, *, timeout_s: float, what: str = "broker", login: object = None
+    ) -> FakeConnection:
         host, _, port = servers.partition(":")
         return connect(host, int(port), timeout_s=timeout_s)
 
