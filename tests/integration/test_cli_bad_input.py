@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from barnabas_process import BarnabasProcess
 from terminal import CTRL_C, Terminal
 from unhelpful_servers import UnhelpfulServer
 
@@ -294,6 +295,17 @@ def test_ctrl_c_ends_it_and_gives_the_terminal_back(name: str, tmp_path: Path) -
             assert terminal.modes_now() == terminal.modes
         finally:
             terminal.close()
+
+
+def test_a_broker_in_place_of_zookeeper_is_said_to_be_none(broker: BarnabasProcess) -> None:
+    done = run([BIN / "kafka-topics", "--zookeeper", broker.bootstrap, "--list"])
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        "warning: --zookeeper is deprecated: use --bootstrap-server\n"
+        f"{broker.bootstrap} does not answer as ZooKeeper does: if it is a broker, use "
+        f"--bootstrap-server {broker.bootstrap}\n"
+    )
 
 
 def test_a_class_that_is_no_tool_is_named() -> None:

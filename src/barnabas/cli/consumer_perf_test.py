@@ -194,11 +194,13 @@ def topics_of(args: Parsed, consumer: Consumer, troubles: Troubles) -> list[str]
     """The topics to read; `CommandError` if there are none."""
     from barnabas.cli.console_consumer import include_pattern
     from barnabas.cli.consuming import fetch_partitions
+    from barnabas.cli.near import did_you_mean
 
     topic = args.text("topic")
     if topic is not None:
         if topic not in fetch_partitions(consumer, troubles, topic):
-            raise CommandError(f"topic {topic} does not exist")
+            hint = did_you_mean(topic, fetch_partitions(consumer, troubles, None))
+            raise CommandError(f"topic {topic} does not exist{hint}")
         return [topic]
     pattern = include_pattern(args)
     assert pattern is not None, "checked before"

@@ -6,10 +6,16 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The name that is most like it; None if none is much like it."""
-    import difflib
+    """The name that is most like it; None if none is much like it.
 
-    by_lower = {each.lower(): each for each in known}
+    Another number is another thing, not a slip of the finger: nobody who types orders-1 means
+    orders-2.
+    """
+    import difflib
+    import re
+
+    numbers = re.findall(r"\d+", name)
+    by_lower = {each.lower(): each for each in known if re.findall(r"\d+", each) == numbers}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.7)
     return by_lower[close[0]] if close else None
 

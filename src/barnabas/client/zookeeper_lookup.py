@@ -6,6 +6,7 @@ Reads `/brokers/ids` as every broker with ZooKeeper writes it, ours and Apache K
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any, ClassVar
 
 from barnabas.client.addresses import find_listening
@@ -34,6 +35,12 @@ def find_brokers(connect: str, protocol: str) -> str:
             f"ZooKeeper not reachable at {hosts}: is it running? If the cluster has none, name a "
             "broker with --bootstrap-server."
         )
+    if not _is_zookeeper(*listening):
+        address = "{}:{}".format(*listening)
+        raise ZooKeeperLookupError(
+            f"{address} does not answer as ZooKeeper does: if it is a broker, use "
+            f"--bootstrap-server {address}"
+        )
     found = [broker_address(data, protocol) for data in _read(hosts, chroot)]
     addresses = [address for address in found if address is not None]
     if not addresses:
@@ -41,6 +48,16 @@ def find_brokers(connect: str, protocol: str) -> str:
             f"no broker is registered in ZooKeeper at {connect}: is one running?"
         )
     return ",".join(addresses)
+
+
+def _is_zookeeper(host: str, port: int) -> bool:
+    """Whatever ZooKeeper is asked in four letters it answers, be it to say that it will not."""
+    try:
+        with socket.create_connection((host, port), timeout=ANSWER_TIMEOUT_S) as sock:
+            sock.sendall(b"srvr")
+            return bool(sock.recv(1))
+    except OSError:
+        return False
 
 
 def split_connect(connect: str) -> tuple[str, str]:
