@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, CommandError
 from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, JSON, client_properties, warn
-from barnabas.cli.options import LONG_MAX, Option, Parsed, UsageError, at_most_one
+from barnabas.cli.options import INT_MAX, LONG_MAX, Option, Parsed, UsageError, at_most_one
 from barnabas.cli.places import partition_name
 from barnabas.cli.printing import show
 
@@ -52,6 +52,10 @@ OPTIONS = (
         "earliest-local, -5 or latest-tiered. Default: latest.",
     ),
     Option(name="exclude-internal-topics", help="Leave out topics of Kafka itself."),
+    *(
+        Option(name=name, value="NUMBER", whole=(0, INT_MAX), help="Of older notes: no effect.")
+        for name in ("offsets", "max-wait-ms")
+    ),
 )
 
 

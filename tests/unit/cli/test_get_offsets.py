@@ -83,6 +83,12 @@ def test_internal_topics_are_left_out_if_asked_for(admin: FakeAdmin, capsys: Cap
     assert "__consumer_offsets:0" not in capsys.readouterr().out
 
 
+def test_older_notes_say_how_many_offsets_they_want(admin: FakeAdmin, capsys: Captured) -> None:
+    line = "--broker-list h:9092 --topic a --partitions 0 --time -1 --offsets 1 --max-wait-ms 1000"
+    assert run(line) == 0
+    assert capsys.readouterr().out == "a:0:100\n"
+
+
 def test_rows_are_json_if_asked_for(admin: FakeAdmin, capsys: Captured) -> None:
     assert run("--topic a --partitions 3 --json") == 0
     assert json.loads(capsys.readouterr().out) == [{"topic": "a", "partition": 3, "offset": 103}]
