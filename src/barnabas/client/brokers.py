@@ -1,7 +1,4 @@
-"""The brokers of a cluster by id, through our own codec: for requests that librdkafka has not.
-
-Like `wire.py`, on which this builds, it reaches plain-text listeners only.
-"""
+"""The brokers of a cluster by id, through our own codec: for requests that librdkafka has not."""
 
 from __future__ import annotations
 
@@ -18,6 +15,7 @@ from barnabas.client.errors import (
     RefusedError,
     SilentBrokerError,
 )
+from barnabas.client.login import PLAIN, Login, login_of
 from barnabas.client.patience import Patience
 from barnabas.client.wire import Connection, connect_any
 from barnabas.protocol.apis import ApiKey
@@ -93,10 +91,6 @@ _WRONG_DOOR = {
 }
 
 
-def is_plain(properties: Mapping[str, str]) -> bool:
-    return properties.get("security.protocol", "PLAINTEXT").strip().upper() == "PLAINTEXT"
-
-
 @dataclass(slots=True)
 class Brokers:
     """Connections to the brokers of one cluster, each opened when first asked for; or to its
@@ -108,6 +102,8 @@ class Brokers:
     first: Connection
     patience: Patience
     of_controllers: bool = False
+    login: Login = PLAIN
+    """How every connection is secured."""
     controller_id: int = -1
     """Whoever decides; of a cluster whose brokers pass on what they are asked, any of them."""
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
@@ -116,19 +112,16 @@ class Brokers:
     @classmethod
     def connect(cls, properties: Mapping[str, str], *, timeout_s: float) -> Brokers:
         """To the cluster that the client's properties name."""
-        if not is_plain(properties):
-            raise ClientError(
-                f"security.protocol={properties['security.protocol']}: this is asked of "
-                "plain-text listeners only"
-            )
+        login = login_of(properties)
         controllers = properties.get("bootstrap.controllers")
         servers = controllers or properties["bootstrap.servers"]
         first = connect_any(
             servers,
             timeout_s=min(timeout_s, ANSWER_TIMEOUT_S),
             what="broker" if controllers is None else "controller",
+            login=login,
         )
-        brokers = cls(first, Patience(seconds=timeout_s), controllers is not None)
+        brokers = cls(first, Patience(seconds=timeout_s), controllers is not None, login)
         try:
             brokers.look()
         except NotOfferedError:
@@ -174,7 +167,7 @@ class Brokers:
                 known = ", ".join(map(str, self.ids()))
                 raise ClientError(f"there is no broker {broker_id}; brokers are {known}")
             host, port = self.addresses[broker_id]
-            connection = Connection(host, port, timeout_s=self.patience.seconds)
+            connection = Connection(host, port, timeout_s=self.patience.seconds, login=self.login)
             self.connections[broker_id] = connection
         return connection
 

@@ -1,6 +1,6 @@
 """A cluster as a whole: its id, its nodes, what they answer, its features and its quorum.
 
-All of it through our own codec, of brokers or of controllers, over plain-text listeners.
+All of it through our own codec, of brokers or of controllers.
 """
 
 from __future__ import annotations

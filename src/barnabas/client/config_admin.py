@@ -1,7 +1,7 @@
 """Settings of topics, brokers, groups and loggers of a cluster: look at them, change them.
 
-Through our own codec, over plain-text listeners: librdkafka knows neither the settings of groups
-and loggers nor those that all brokers share, and cannot ask controllers.
+Through our own codec: librdkafka knows neither the settings of groups and loggers nor those that
+all brokers share, and cannot ask controllers.
 """
 
 from __future__ import annotations

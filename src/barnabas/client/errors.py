@@ -38,6 +38,12 @@ class SilentBrokerError(ClientError):
         )
 
 
+class LoginError(ClientError):
+    """The connection could not be secured, or we are not who we say."""
+
+    before_any_answer: ClassVar[bool] = True
+
+
 class PropertyError(ClientError):
     """A client property that cannot be used; the text names it."""
 

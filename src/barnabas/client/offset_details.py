@@ -1,6 +1,6 @@
 """Offsets that librdkafka cannot ask for: those of tiered logs.
 
-Through our own codec, hence over plain-text listeners only.
+Through our own codec.
 """
 
 from __future__ import annotations

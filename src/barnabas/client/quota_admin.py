@@ -1,7 +1,7 @@
 """Quotas and SCRAM credentials of users and clients: look at them, change them.
 
-Through our own codec, over plain-text listeners.  A password never leaves this process: brokers get
-what is made of it with a salt.
+Through our own codec.  A password never leaves this process: brokers get what is made of it with a
+salt.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Replicas of partitions: where they are, moving them between brokers and between log directories.
 
-librdkafka has no call for most of this: it goes through our own codec, over plain-text listeners.
+librdkafka has no call for most of this: it goes through our own codec.
 """
 
 from __future__ import annotations

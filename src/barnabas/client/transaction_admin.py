@@ -1,6 +1,6 @@
 """Transactions of a cluster and the producers of its partitions: look at them, end what hangs.
 
-librdkafka has no call for any of this: it goes through our own codec, over plain-text listeners.
+librdkafka has no call for any of this: it goes through our own codec.
 """
 
 from __future__ import annotations
