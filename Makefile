@@ -34,7 +34,7 @@ run: $(VENV)/.installed ## Start a broker on localhost:9092, data under ./data
 	@exec $(BIN)/barnabas start --data-dir $(DATA)
 
 test: $(VENV)/.installed-dev ## Lint, type checks, and every test that needs only PyPI and Debian packages
-	@./scripts/need kcat zookeeper
+	@./scripts/need kcat zookeeper zsh fish
 	@$(MAKE) --no-print-directory lint
 	@$(PYTEST) -q -n $(JOBS) --dist worksteal tests/unit tests/property tests/sim
 	@./scripts/tests-with-processes $(PYTEST) -q -- -n $(JOBS) --dist worksteal tests/integration

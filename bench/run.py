@@ -20,7 +20,10 @@ BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 sys.path.insert(0, str(ROOT / "tests" / "conformance"))
 
-PARTS = ("process", "produce", "consume", "latency", "replay", "partitions", "groups", "cluster")
+PARTS = (
+    *("process", "produce", "consume", "latency", "replay", "partitions", "groups", "cluster"),
+    "tools",
+)
 
 
 def parse() -> argparse.Namespace:

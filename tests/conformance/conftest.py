@@ -20,6 +20,7 @@ from harness.apache import ApacheBroker  # noqa: E402
 from harness.barnabas import BarnabasBroker  # noqa: E402
 from harness.brokers import Broker  # noqa: E402
 from harness.clients import Client, JavaClient, NodeClient, start_node  # noqa: E402
+from harness.clusters import BarnabasCluster  # noqa: E402
 from harness.jvm import Jvm  # noqa: E402
 from harness.lines import LineProcess  # noqa: E402
 from harness.targets import TARGETS  # noqa: E402
@@ -49,6 +50,17 @@ def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """Our broker, shared likewise."""
     yield from _running(BarnabasBroker(tmp_path_factory.mktemp("barnabas")))
+
+
+@pytest.fixture(scope="module")
+def barnabas_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BarnabasCluster]:
+    """Three of our brokers and a controller that is a process of its own."""
+    made = BarnabasCluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        made.start()
+        yield made
+    finally:
+        made.discard()
 
 
 @pytest.fixture(scope="session", params=TARGETS)

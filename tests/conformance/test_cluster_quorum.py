@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from harness import transcript as tools
@@ -14,53 +13,45 @@ from harness.transcript import run_step, step
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BarnabasCluster]:
-    made = BarnabasCluster(tmp_path_factory.mktemp("cluster"))
-    try:
-        made.start()
-        yield made
-    finally:
-        made.discard()
-
-
 @pytest.fixture(params=["broker", "controller"])
-def place(request: pytest.FixtureRequest, cluster: BarnabasCluster) -> str:
+def place(request: pytest.FixtureRequest, barnabas_cluster: BarnabasCluster) -> str:
     """How a tool is told whom to ask."""
     if request.param == "broker":
         return "--bootstrap-server {bootstrap}"
-    listener = cluster.controller.settings["listeners"]
+    listener = barnabas_cluster.controller.settings["listeners"]
     return f"--bootstrap-controller {listener.removeprefix('CONTROLLER://')}"
 
 
-def said(jvm: Jvm, cluster: BarnabasCluster, tool: str, line: str) -> str:
-    found = run_step(jvm, cluster, step(tool, line))
+def said(jvm: Jvm, barnabas_cluster: BarnabasCluster, tool: str, line: str) -> str:
+    found = run_step(jvm, barnabas_cluster, step(tool, line))
     assert found.status == 0, found
     return found.out
 
 
 def test_the_quorum_has_one_voter_and_the_brokers_observe(
-    jvm: Jvm, cluster: BarnabasCluster, place: str
+    jvm: Jvm, barnabas_cluster: BarnabasCluster, place: str
 ) -> None:
-    status = said(jvm, cluster, QUORUM, f"{place} describe --status")
-    rows = said(jvm, cluster, QUORUM, f"{place} describe --replication").splitlines()[1:]
+    status = said(jvm, barnabas_cluster, QUORUM, f"{place} describe --status")
+    rows = said(jvm, barnabas_cluster, QUORUM, f"{place} describe --replication").splitlines()[1:]
 
     assert re.search(rf"^LeaderId: +{CONTROLLER_ID}$", status, re.MULTILINE)
     roles = {int(row.split()[0]): row.split()[-1] for row in rows}
     assert roles == {CONTROLLER_ID: "Leader", **dict.fromkeys(NODES, "Observer")}
 
 
-def test_features_are_told_alike_by_both(jvm: Jvm, cluster: BarnabasCluster, place: str) -> None:
-    features = said(jvm, cluster, tools.FEATURES, f"{place} describe")
+def test_features_are_told_alike_by_both(
+    jvm: Jvm, barnabas_cluster: BarnabasCluster, place: str
+) -> None:
+    features = said(jvm, barnabas_cluster, tools.FEATURES, f"{place} describe")
 
     assert re.search(r"metadata\.version\s.*FinalizedVersionLevel: 4\.0-IV3", features)
     assert "transaction.version" in features
 
 
 def test_endpoints_are_those_of_the_kind_that_was_asked(
-    jvm: Jvm, cluster: BarnabasCluster, place: str
+    jvm: Jvm, barnabas_cluster: BarnabasCluster, place: str
 ) -> None:
-    rows = said(jvm, cluster, tools.CLUSTER, f"list-endpoints {place}").splitlines()[1:]
+    rows = said(jvm, barnabas_cluster, tools.CLUSTER, f"list-endpoints {place}").splitlines()[1:]
 
     asked_controller = "--bootstrap-controller" in place
     expected = {CONTROLLER_ID} if asked_controller else set(NODES)
@@ -69,12 +60,14 @@ def test_endpoints_are_those_of_the_kind_that_was_asked(
     assert {row.split()[-1] for row in rows} == {kind}
 
 
-def test_settings_can_be_changed_at_the_controller(jvm: Jvm, cluster: BarnabasCluster) -> None:
-    listener = cluster.controller.settings["listeners"].removeprefix("CONTROLLER://")
+def test_settings_can_be_changed_at_the_controller(
+    jvm: Jvm, barnabas_cluster: BarnabasCluster
+) -> None:
+    listener = barnabas_cluster.controller.settings["listeners"].removeprefix("CONTROLLER://")
     asked = f"--bootstrap-controller {listener} --alter --entity-type brokers --entity-default"
 
-    said(jvm, cluster, tools.CONFIGS, f"{asked} --add-config log.retention.ms=12345678")
+    said(jvm, barnabas_cluster, tools.CONFIGS, f"{asked} --add-config log.retention.ms=12345678")
 
     everyone = "--bootstrap-server {bootstrap} --describe --entity-type brokers --entity-default"
-    while "log.retention.ms=12345678" not in said(jvm, cluster, tools.CONFIGS, everyone):
+    while "log.retention.ms=12345678" not in said(jvm, barnabas_cluster, tools.CONFIGS, everyone):
         pass  # each look is a round trip; the test's own time limit bounds it

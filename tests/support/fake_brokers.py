@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from barnabas.client import brokers, wire
-from barnabas.client.errors import NotReachableError
+from barnabas.client.errors import NotOfferedError, NotReachableError
 from barnabas.protocol.apis import APIS, ApiKey
 from barnabas.protocol.messages.find_coordinator import (
     Coordinator,
@@ -97,6 +97,10 @@ class FakeConnection:
         self.broker = port
         cluster.open_connections += 1
 
+    @property
+    def address(self) -> str:
+        return f"h:{self.broker}"
+
     def __enter__(self) -> FakeConnection:
         return self
 
@@ -111,11 +115,20 @@ class FakeConnection:
         return version if version >= APIS[key].min_version else None
 
     def call(self, request: Any, answer: type[Any]) -> Any:
+        self.send(request)
+        return self.receive(answer)
+
+    def send(self, request: Any) -> None:
         version = self.version_of(ApiKey(request.api_key))
-        assert version is not None, f"the broker does not know {request}"
+        if version is None:
+            raise NotOfferedError(self.address, APIS[request.api_key].name)
         received = type(request).decode(request.encode(version), version)
         self.cluster.requests.append((self.broker, received))
-        answered = self.cluster.respond[type(request)](self.broker, received)
+        self._asked = received, version
+
+    def receive(self, answer: type[Any]) -> Any:
+        received, version = self._asked
+        answered = self.cluster.respond[type(received)](self.broker, received)
         assert type(answered) is answer
         return answer.decode(answered.encode(version), version)
 
@@ -124,10 +137,12 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     """A cluster in the place of every connection that the client room opens."""
     cluster = FakeCluster()
 
-    def connect(host: str, port: int, *, timeout_s: float) -> FakeConnection:
+    def connect(host: str, port: int, *, timeout_s: float, login: object = None) -> FakeConnection:
         return FakeConnection(cluster, host, port, timeout_s=timeout_s)
 
-    def connect_any(servers: str, *, timeout_s: float) -> FakeConnection:
+    def connect_any(
+        servers: str, *, timeout_s: float, what: str = "broker", login: object = None
+    ) -> FakeConnection:
         host, _, port = servers.partition(":")
         return connect(host, int(port), timeout_s=timeout_s)
 

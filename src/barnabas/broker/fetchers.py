@@ -14,20 +14,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from barnabas.base.errors import ApiError, ErrorCode
-from barnabas.protocol.messages.fetch import FetchRequest, FetchResponse, ReplicaState
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
+from barnabas.base.errors import ApiError
+from barnabas.broker.fetcher_requests import limits_of, list_offsets, nudge, offset_in
+from barnabas.protocol.messages.fetch import FetchResponse
 from barnabas.replication import following
 from barnabas.replication.fetcher import (
     Append,
     AskOffsets,
     Fetched,
     Fetcher,
-    FetchLimits,
     Key,
     Truncate,
     backoff,
@@ -43,7 +38,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.fetchers")
 
 LATEST, EARLIEST = -1, -2
-NO_SESSION, FINAL_EPOCH = 0, -1
 
 
 class Fetchers:
@@ -97,6 +91,11 @@ class Fetchers:
         if fetcher is not None:
             fetcher.try_now()
 
+    def throttles_changed(self) -> None:
+        """What waits for its share may have to wait no longer."""
+        for fetcher in self._by_leader.values():
+            fetcher.throttles_changed()
+
     def stop(self) -> None:
         for fetcher in self._by_leader.values():
             fetcher.stop()
@@ -119,7 +118,7 @@ class LeaderFetcher:
         self._loop = loop
         self._leader_id = leader_id
         self._schedule_turn = schedule_turn
-        self._fetcher = Fetcher(replica_id=broker.node_id, limits=_limits(broker))
+        self._fetcher = Fetcher(replica_id=broker.node_id, limits=limits_of(broker))
         self._connection: NodeConnection | None = None
         self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
         self._failures = 0
@@ -182,7 +181,7 @@ class LeaderFetcher:
             # The leader may hold our fetch until it has records.  A fetch for nothing makes it
             # answer, and we can name the partitions that have come meanwhile.
             self._is_nudged = True
-            self._send(_nudge(self._broker), lambda response: None)
+            self._send(nudge(self._broker), lambda response: None)
 
     def _ask(self) -> None:
         if self._is_stopped:
@@ -301,6 +300,22 @@ class LeaderFetcher:
             if pause:
                 self._fetcher.pause(fetched, now + pause)
 
+    def throttles_changed(self) -> None:
+        """Without this, what was copied too fast at a low rate is waited for at that rate, however
+        much higher it is now.
+        """
+        now = self._loop.time()
+        throttle = self._broker.replicas.follower_throttle
+        for fetched in self._fetcher.paused():
+            if fetched.failures:
+                continue  # it waits for something else
+            partition = self._partition(fetched)
+            slow = partition is not None and partition.is_throttled_follower
+            until = now + (throttle.pause(now) if slow else 0.0)
+            if until < fetched.pause_until:
+                self._fetcher.pause(fetched, until)
+                self._ask_soon()
+
     def _moved(self, fetched: Fetched, partition: Partition) -> None:
         log = partition.log
         if log is None:
@@ -334,7 +349,7 @@ class LeaderFetcher:
             if self._is_stopped or not self._fetcher.is_current(action.partition):
                 return
             try:
-                ends[which] = _offset_in(response)
+                ends[which] = offset_in(response)
                 if len(ends) == 2:
                     self._reset(action.partition, partition, ends)
             except ApiError as error:
@@ -342,7 +357,7 @@ class LeaderFetcher:
                 self._ask_soon()
 
         for which in (LATEST, EARLIEST):
-            request = _list_offsets(self._broker.node_id, partition, which)
+            request = list_offsets(self._broker.node_id, partition, which)
             self._send(request, partial(answered, which))
 
     def _reset(self, fetched: Fetched, partition: Partition, ends: dict[int, int]) -> None:
@@ -353,43 +368,3 @@ class LeaderFetcher:
         following.reset(self._broker.replicas, partition, to, now_ms=self._broker.clock.now_ms())
         self._moved(fetched, partition)
         self._ask_soon()
-
-
-def _offset_in(response: Any) -> int:
-    if response is None:
-        raise ApiError("its leader cannot be asked")
-    answer = response.topics[0].partitions[0]
-    if answer.error_code:
-        raise ApiError(ErrorCode(answer.error_code).name)
-    offset: int = answer.offset
-    return offset
-
-
-def _list_offsets(node_id: int, partition: Partition, timestamp: int) -> ListOffsetsRequest:
-    wanted = ListOffsetsPartition(
-        partition_index=partition.index,
-        current_leader_epoch=partition.leader_epoch,
-        timestamp=timestamp,
-    )
-    return ListOffsetsRequest(
-        replica_id=node_id, topics=[ListOffsetsTopic(name=partition.topic, partitions=[wanted])]
-    )
-
-
-def _nudge(broker: Broker) -> FetchRequest:
-    return FetchRequest(
-        replica_state=ReplicaState(replica_id=broker.node_id, replica_epoch=broker.epoch),
-        session_id=NO_SESSION,
-        session_epoch=FINAL_EPOCH,
-    )
-
-
-def _limits(broker: Broker) -> FetchLimits:
-    config = broker.config
-    return FetchLimits(
-        max_wait_ms=config.int("replica.fetch.wait.max.ms"),
-        min_bytes=config.int("replica.fetch.min.bytes"),
-        max_bytes=config.int("replica.fetch.response.max.bytes"),
-        partition_bytes=config.int("replica.fetch.max.bytes"),
-        backoff_s=config.int("replica.fetch.backoff.ms") / 1000,
-    )

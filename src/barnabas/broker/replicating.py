@@ -65,6 +65,8 @@ class Replicating:
         """The metadata changed, and the replica manager has followed it."""
         if changes.configs:
             self._set_throttles()
+            if self._fetchers is not None:
+                self._fetchers.throttles_changed()
         if self._fetchers is None or not changes.brokers:
             return
         for partition in self._broker.replicas.all():

@@ -33,6 +33,8 @@ class Assignment:
     """Topics that the pattern does not mean even if it matches."""
     partition: int | None = None
     offset: int = END
+    starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Where to start in partitions that are known already, if not at `offset`."""
     _taken: set[tuple[str, int]] = field(default_factory=set)
     _looked: bool = False
 
@@ -54,7 +56,7 @@ class Assignment:
         offset = self.offset if not self._looked or self.partition is not None else BEGINNING
         self._looked = True
         places = [
-            Place(topic, partition, offset)
+            Place(topic, partition, self.starts.get((topic, partition), offset))
             for topic, numbers in partitions.items()
             if self.wants(topic)
             for partition in numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from barnabas.cli.options import Option, Parsed
 
@@ -25,6 +25,11 @@ class Command:
     options: Sequence[Option]
     run: Callable[[Parsed], int]
     words: tuple[int, int] = (0, 0)
+    """How few and how many plain words may stand beside the options."""
+    word_values: Sequence[str] = ()
+    """What the first of them may be, where that is known; shells complete it."""
+    words_are: Literal["", "topics", "files"] = ""
+    """Of which kind they are, if a shell can complete that."""
     notes: Sequence[str] = ()
     failure: str = ""
     """What stands before the line that says why the tool failed; the program's name if empty."""

@@ -5,15 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 
-from barnabas.cli.options import Option, Parsed, UsageError
+from barnabas.cli.options import Option, Parsed, UsageError, at_most_one
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
+WAYS = ("bootstrap-server", "bootstrap-controller", "zookeeper")
+"""Options that say where the cluster is; a tool has some of them."""
 
 BOOTSTRAP = Option(
     name="bootstrap-server",
     aliases=("broker-list",),
     value="HOST:PORT,...",
     help=f"Brokers to connect to first; one that answers is enough. Default: {DEFAULT_BOOTSTRAP}.",
+)
+BOOTSTRAP_CONTROLLER = Option(
+    name="bootstrap-controller",
+    value="HOST:PORT,...",
+    help="Controllers to connect to, in place of brokers.",
+)
+ZOOKEEPER = Option(
+    name="zookeeper",
+    value="HOST:PORT,.../PATH",
+    help="Of older notes: look the brokers up in ZooKeeper. Use --bootstrap-server.",
 )
 COMMAND_CONFIG = Option(
     name="command-config",
@@ -44,15 +56,34 @@ def client_properties(
 ) -> dict[str, str]:
     """The client's properties: the files given by some options, then the pairs given by others.
 
-    `bootstrap.servers` is always there: what was typed wins over a file.
+    `bootstrap.servers` is always there: what was typed wins over a file.  Only where controllers
+    are asked there is `bootstrap.controllers` in its place.
     """
     properties = collect(args, files=files, pairs=pairs)
-    typed = args.text("bootstrap-server")
+    way = at_most_one(args, *(name for name in WAYS if name in args.options))
+    typed = None if way is None else args.text(way)
+    if way == "zookeeper":
+        typed = _look_up(typed or "", properties.get("security.protocol", "PLAINTEXT"))
+    controllers = properties.pop("bootstrap.controllers", None)
+    if way == "bootstrap-controller" or (
+        way is None and controllers and "bootstrap-controller" in args.options
+    ):
+        properties.pop("bootstrap.servers", None)
+        controllers = typed or controllers or ""
+        check_bootstrap(controllers, option="bootstrap-controller")
+        return properties | {"bootstrap.controllers": controllers}
     if typed is not None:
         properties["bootstrap.servers"] = typed
     properties.setdefault("bootstrap.servers", DEFAULT_BOOTSTRAP)
     check_bootstrap(properties["bootstrap.servers"])
     return properties
+
+
+def _look_up(zookeeper: str, protocol: str) -> str:
+    from barnabas.client.zookeeper_lookup import find_brokers
+
+    warn("--zookeeper is deprecated: use --bootstrap-server")
+    return find_brokers(zookeeper, protocol)
 
 
 def collect(args: Parsed, *, files: Iterable[str], pairs: Iterable[str]) -> dict[str, str]:
@@ -89,13 +120,13 @@ def read_pairs(option: str, pairs: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def check_bootstrap(servers: str) -> None:
+def check_bootstrap(servers: str, *, option: str = "bootstrap-server") -> None:
     from barnabas.client.addresses import parse_servers
 
     try:
         parse_servers(servers)
     except ValueError as error:
-        raise UsageError(f"--bootstrap-server: {error}") from None
+        raise UsageError(f"--{option}: {error}") from None
 
 
 def true_or_false(properties: Mapping[str, str], key: str, *, default: bool = False) -> bool:

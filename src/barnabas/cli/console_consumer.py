@@ -11,6 +11,7 @@ from barnabas.cli.common import (
     BOOTSTRAP,
     COMMAND_CONFIG,
     COMMAND_PROPERTY,
+    ZOOKEEPER,
     client_properties,
     collect,
     older,
@@ -44,6 +45,7 @@ INCLUDE = Option(
 )
 OPTIONS = (
     BOOTSTRAP,
+    ZOOKEEPER,
     COMMAND_CONFIG,
     COMMAND_PROPERTY,
     older(COMMAND_CONFIG, "consumer.config"),

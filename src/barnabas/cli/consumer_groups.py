@@ -10,9 +10,11 @@ from barnabas.cli.command import Command, CommandError
 from barnabas.cli.common import client_properties, warn
 from barnabas.cli.consumer_groups_options import OPTIONS, STATES, TYPES, check, chosen, timeout_s
 from barnabas.cli.options import Parsed, required
+from barnabas.cli.printing import print_json, show
 
 if TYPE_CHECKING:
     from barnabas.cli.consumer_groups_plan import Place
+    from barnabas.cli.consumer_groups_rows import OffsetRow
     from barnabas.client.errors import RefusedError
     from barnabas.client.group_admin import Group, GroupAdmin
 
@@ -83,11 +85,13 @@ def _list(admin: GroupAdmin, args: Parsed) -> int:
         for each in listings
         if (not states or each.state in states) and (not types or each.type in types)
     ]
-    if args.has("json"):
-        _print_json(list_json(listings))
-        return 0
-    lines = list_lines(listings, with_type=args.has("type"), with_state=args.has("state"))
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    show(
+        args,
+        lines=lambda: list_lines(
+            listings, with_type=args.has("type"), with_state=args.has("state")
+        ),
+        document=lambda: list_json(listings),
+    )
     return 0
 
 
@@ -95,20 +99,26 @@ def _describe(admin: GroupAdmin, args: Parsed, group_ids: Sequence[str]) -> int:
     """Groups that do not exist are said to be so, after which the others are shown."""
     from barnabas.client.group_details import describe_exactly
 
-    groups = []
-    status = 0
-    for group in describe_exactly(admin, group_ids):
-        if group.exists:
-            groups.append(group)
-        else:
-            print(f"\nError: Consumer group '{group.group_id}' does not exist.", file=sys.stderr)
-            status = 1
+    described = describe_exactly(admin, group_ids)
+    groups = [group for group in described if group.exists]
+    missing = [group.group_id for group in described if not group.exists]
+    status = 1 if missing else 0
+    _say_missing(admin, missing)
     if args.has("json"):
-        _print_json(_describe_json(admin, args, groups))
+        print_json(_describe_json(admin, args, groups))
         return status
     for group, text in zip(groups, _describe_texts(admin, args, groups), strict=True):
         _show(group, text)
     return status
+
+
+def _say_missing(admin: GroupAdmin, group_ids: Sequence[str]) -> None:
+    from barnabas.cli.near import did_you_mean
+
+    known = [listing.group_id for listing in admin.listings()] if group_ids else []
+    for group_id in group_ids:
+        hint = did_you_mean(group_id, known) or "."
+        print(f"\nError: Consumer group '{group_id}' does not exist{hint}", file=sys.stderr)
 
 
 def _show(group: Group, text: str) -> None:
@@ -129,7 +139,7 @@ def _describe_texts(admin: GroupAdmin, args: Parsed, groups: Sequence[Group]) ->
         return [members_text(group, verbose=verbose) for group in groups]
     if args.has("state"):
         return [state_text(group, verbose=verbose) for group in groups]
-    rows = _offset_rows(admin, groups)
+    rows = rows_by_group(admin, groups)
     return [offsets_text(group.group_id, rows[group.group_id], verbose=verbose) for group in groups]
 
 
@@ -140,11 +150,11 @@ def _describe_json(admin: GroupAdmin, args: Parsed, groups: Sequence[Group]) -> 
         return [members_json(group) for group in groups]
     if args.has("state"):
         return [state_json(group) for group in groups]
-    rows = _offset_rows(admin, groups)
+    rows = rows_by_group(admin, groups)
     return [offsets_json(group, rows[group.group_id]) for group in groups]
 
 
-def _offset_rows(admin: GroupAdmin, groups: Sequence[Group]) -> dict[str, list[Any]]:
+def rows_by_group(admin: GroupAdmin, groups: Sequence[Group]) -> dict[str, list[OffsetRow]]:
     """Of each group.  Offsets of all partitions that have a leader are asked for at once."""
     from barnabas.cli.consumer_groups_rows import offset_rows
 
@@ -220,12 +230,6 @@ def _deleted_offsets(
         return delete_offsets(admin.properties, group_id, places, timeout_s=timeout), None
     except RefusedError as error:
         return {}, error
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 COMMAND = Command(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, JSON
+from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, JSON, ZOOKEEPER
 from barnabas.cli.options import (
     INT_MAX,
     LONG_MAX,
     Option,
     Parsed,
     UsageError,
+    action_of,
     at_most_one,
+    check_belonging,
     required,
 )
 
@@ -62,6 +64,7 @@ WHOLE = (-LONG_MAX - 1, LONG_MAX)
 
 OPTIONS = (
     BOOTSTRAP,
+    ZOOKEEPER,
     COMMAND_CONFIG,
     JSON,
     Option(name="list", help="List the names of groups."),
@@ -153,14 +156,8 @@ OPTIONS = (
 
 def check(args: Parsed) -> str:
     """The action asked for; `UsageError` for options that do not go together."""
-    given = [action for action in ACTIONS if args.has(action)]
-    if len(given) != 1:
-        listed = ", ".join(f"--{action}" for action in ACTIONS)
-        raise UsageError(f"exactly one action is needed: {listed}")
-    action = given[0]
-    for option, actions in BELONGS_TO.items():
-        if args.has(option) and action not in actions:
-            raise UsageError(f"--{option} cannot be used with --{action}")
+    action = action_of(args, ACTIONS)
+    check_belonging(args, BELONGS_TO, action, said=f"--{action}")
     if "" in args.texts("group"):
         raise UsageError("--group: a group has a name")
     if action in ON_GROUPS and at_most_one(args, "group", "all-groups") is None:

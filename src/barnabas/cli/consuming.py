@@ -100,10 +100,15 @@ class AllPartitions:
             )
         elif not self._has_any and not self._is_told and self.wanted.topic is not None:
             self._is_told = True
-            missing = (
-                f"has no partition {self.wanted.partition}" if partitions else "does not exist"
-            )
+            missing = f"has no partition {self.wanted.partition}" if partitions else self._hint()
             self.warn(f"topic {self.wanted.topic} {missing}: waiting for it")
+
+    def _hint(self) -> str:
+        from barnabas.cli.near import nearest
+
+        names = fetch_partitions(self.consumer, self.troubles, None)
+        near = nearest(self.wanted.topic or "", names)
+        return "does not exist" if near is None else f"does not exist (did you mean {near}?)"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
+
+from barnabas.cli.tools import RUN_CLASS, TOOLS, of_class, of_script, of_words
 
 if TYPE_CHECKING:
     from barnabas.cli.command import Command
@@ -23,60 +24,48 @@ PIPE_CLOSED = 141
 TERMINATED = 143
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    module: str
-    script: str
-    """Name of the script that starts it without `barnabas`, if there is one."""
-    summary: str
-    aliases: tuple[str, ...] = ()
-    """Other names of the script that are in people's notes."""
-
-
-TOOLS = {
-    "start": Tool("barnabas.cli.start", "", "Start a broker on this machine."),
-    "server-start": Tool(
-        "barnabas.cli.server_start", "kafka-server-start", "Start a broker from a properties file."
-    ),
-    "zookeeper-server-start": Tool(
-        "barnabas.cli.zookeeper_server_start",
-        "zookeeper-server-start",
-        "Start the ZooKeeper that is installed on this machine.",
-    ),
-    "topics": Tool(
-        "barnabas.cli.topics", "kafka-topics", "Create, list, describe, change and delete topics."
-    ),
-    "console-producer": Tool(
-        "barnabas.cli.console_producer", "kafka-console-producer", "Send lines of text as records."
-    ),
-    "console-consumer": Tool(
-        "barnabas.cli.console_consumer", "kafka-console-consumer", "Print records as they arrive."
-    ),
-    "consumer-groups": Tool(
-        "barnabas.cli.consumer_groups",
-        "kafka-consumer-groups",
-        "List, describe and delete consumer groups, and move their offsets.",
-    ),
-    "transactions": Tool(
-        "barnabas.cli.transactions",
-        "kafka-transactions",
-        "Look at transactions, and end those that hang.",
-    ),
-}
-
-
 def main() -> NoReturn:
     """`barnabas <command> ...`"""
+    _end_silently_on_ctrl_c()
     _exit(_barnabas(sys.argv[1:]))
 
 
 def script() -> NoReturn:
-    """`kafka-topics ...`, `kafka-topics.sh ...`: which tool it is, its own name says."""
+    """`kafka-topics ...`, `kafka-topics.sh ...`: the name it was called by says which tool."""
+    _end_silently_on_ctrl_c()
     name = os.path.basename(sys.argv[0]).removesuffix(".sh")
-    tool = next((tool for tool in TOOLS.values() if name in (tool.script, *tool.aliases)), None)
-    if tool is None:
+    if name == RUN_CLASS:
+        _exit(_run_class(sys.argv[1:]))
+    found = of_script(name)
+    if found is None:
         _exit(_complain(name, 'no tool has this name: "barnabas help" lists them'))
-    _exit(run_tool(name, tool.module, sys.argv[1:]))
+    _exit(run_tool(name, found[1].module, sys.argv[1:]))
+
+
+def _end_silently_on_ctrl_c() -> None:
+    """Until a tool runs there is nothing to clean up, and a traceback would tell nobody a thing."""
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _interrupt_on_ctrl_c() -> None:
+    """From now on Ctrl-C is `KeyboardInterrupt`, unless it was ignored from the start (`nohup`)."""
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _run_class(argv: Sequence[str]) -> int:
+    """`kafka-run-class.sh kafka.tools.GetOffsetShell ...`, as older notes start tools."""
+    if not argv:
+        return _complain(RUN_CLASS, "the class of a tool is missing, such as GetOffsetShell")
+    tool = of_class(argv[0])
+    if tool is None:
+        return _complain(RUN_CLASS, f'no tool is of class {argv[0]}: "barnabas help" lists them')
+    return run_tool(tool.script, tool.module, argv[1:])
 
 
 def _barnabas(argv: Sequence[str]) -> int:
@@ -86,15 +75,28 @@ def _barnabas(argv: Sequence[str]) -> int:
     name = argv[0]
     if name in ("--version", "version"):
         return _write(f"barnabas {_version()}\n")
-    if name in ("--help", "-h", "help"):
-        if len(argv) < 2 or argv[1].startswith("-"):
+    is_help = name in ("--help", "-h", "help")
+    if is_help:
+        argv = argv[1:]
+        if not argv or argv[0].startswith("-"):
             return _write(_overview())
-        name, argv = argv[1], [argv[1], "--help"]
-    tool = TOOLS.get(name)
-    if tool is None:
-        what = "option" if name.startswith("-") else "command"
-        return _complain("barnabas", f'unknown {what} "{name}": "barnabas help" lists the commands')
-    return run_tool(f"barnabas {name}", tool.module, argv[1:])
+    found = of_words(argv)
+    if found is None:
+        return _unknown(argv[0])
+    name, tool = found
+    rest = ["--help"] if is_help else argv[name.count(" ") + 1 :]
+    return run_tool(f"barnabas {name}", tool.module, rest)
+
+
+def _unknown(word: str) -> int:
+    from barnabas.cli.near import nearest
+
+    if word.startswith("-"):
+        return _complain("barnabas", f'unknown option "{word}": "barnabas help" lists the commands')
+    within = [name for name in TOOLS if name.startswith(f"{word} ")]
+    near = within[0] if within else nearest(word, TOOLS)
+    hint = f'did you mean "{near}"?' if near else '"barnabas help" lists the commands'
+    return _complain("barnabas", f'unknown command "{word}": {hint}')
 
 
 def run_tool(program: str, module: str, argv: Sequence[str]) -> int:
@@ -110,6 +112,7 @@ def run_tool(program: str, module: str, argv: Sequence[str]) -> int:
             return _write(_help(program, command))
         if args.has("version"):
             return _write(f"{_version()}\n")
+        _interrupt_on_ctrl_c()
         status = command.run(args)
         sys.stdout.flush()
     except UsageError as error:

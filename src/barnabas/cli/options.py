@@ -8,7 +8,7 @@ left without its value is one clear line, and a stray word is never ignored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 INT_MAX = 2**31 - 1
@@ -62,6 +62,8 @@ class Parsed:
     options: dict[str, Option]
     given: dict[str, list[str]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
+    order: list[tuple[str, str]] = field(default_factory=list)
+    """Names and values of options as they follow each other, where that has a meaning."""
 
     def has(self, name: str) -> bool:
         assert name in self.options, name
@@ -116,6 +118,7 @@ def _add(parsed: Parsed, option: Option, value: str) -> None:
     if option.value:
         option.check(value)
     parsed.given.setdefault(option.name, []).append(value)
+    parsed.order.append((option.name, value))
 
 
 def _option_of(token: str, spellings: dict[str, Option]) -> tuple[Option | None, str | None]:
@@ -179,6 +182,35 @@ def at_most_one(args: Parsed, *names: str) -> str | None:
     if len(given) > 1:
         raise UsageError(f"--{given[0]} and --{given[1]} cannot be used together")
     return given[0] if given else None
+
+
+def action_of(args: Parsed, actions: Iterable[str]) -> str:
+    """The one of these options that says what is to be done; none and several are errors."""
+    given = [action for action in actions if args.has(action)]
+    if len(given) != 1:
+        listed = ", ".join(f"--{action}" for action in actions)
+        raise UsageError(f"exactly one action is needed: {listed}")
+    return given[0]
+
+
+def command_of(args: Parsed, commands: Iterable[str]) -> str:
+    """The word that says what is to be done."""
+    listed = ", ".join(commands)
+    if not args.words:
+        raise UsageError(f"a command is needed: {listed}")
+    (command,) = args.words
+    if command not in commands:
+        raise UsageError(f'"{command}" is not a command: {listed}')
+    return command
+
+
+def check_belonging(
+    args: Parsed, belongs_to: Mapping[str, Collection[str]], action: str, *, said: str
+) -> None:
+    """`UsageError` for an option that makes no sense with the action, which is called `said`."""
+    for option, actions in belongs_to.items():
+        if args.has(option) and action not in actions:
+            raise UsageError(f"--{option} cannot be used with {said}")
 
 
 def required(args: Parsed, name: str) -> str:

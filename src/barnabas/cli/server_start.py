@@ -48,5 +48,6 @@ COMMAND = Command(
         LOG_LEVEL,
     ),
     words=(0, 1),
+    words_are="files",
     run=run,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +10,21 @@ from barnabas.cli.common import (
     BOOTSTRAP,
     COMMAND_CONFIG,
     JSON,
+    ZOOKEEPER,
     client_properties,
     warn,
 )
-from barnabas.cli.options import INT_MAX, Option, Parsed, UsageError, at_most_one, required
+from barnabas.cli.options import (
+    INT_MAX,
+    Option,
+    Parsed,
+    UsageError,
+    action_of,
+    at_most_one,
+    check_belonging,
+    required,
+)
+from barnabas.cli.printing import print_lines, show
 
 if TYPE_CHECKING:
     from barnabas.cli.topic_rows import Filters
@@ -51,6 +61,7 @@ PARTITIONS_PER_ANSWER = 2000
 
 OPTIONS = (
     BOOTSTRAP,
+    ZOOKEEPER,
     COMMAND_CONFIG,
     JSON,
     Option(name="create", help="Create a topic."),
@@ -133,7 +144,7 @@ def run(args: Parsed) -> int:
     admin = TopicAdmin.connect(properties, warn)
     match action:
         case "create":
-            _print(_create(admin, args, creation))
+            print_lines(_create(admin, args, creation))
         case "list":
             _list(admin, args)
         case "describe":
@@ -147,22 +158,16 @@ def run(args: Parsed) -> int:
 
 def check(args: Parsed) -> str:
     """The action asked for; `UsageError` for options that do not go together."""
-    given = [action for action in ACTIONS if args.has(action)]
-    if len(given) != 1:
-        listed = ", ".join(f"--{action}" for action in ACTIONS)
-        raise UsageError(f"exactly one action is needed: {listed}")
-    action = given[0]
+    action = action_of(args, ACTIONS)
     if args.has("delete-config"):
         raise UsageError(
-            "--delete-config is no longer supported: use an admin client or Apache's kafka-configs"
+            "--delete-config is no longer supported: use kafka-configs --alter --delete-config"
         )
     if action == "alter" and args.has("config"):
         raise UsageError(
-            "--config cannot be used with --alter: use an admin client or Apache's kafka-configs"
+            "--config cannot be used with --alter: use kafka-configs --alter --add-config"
         )
-    for option, actions in BELONGS_TO.items():
-        if args.has(option) and action not in actions:
-            raise UsageError(f"--{option} cannot be used with --{action}")
+    check_belonging(args, BELONGS_TO, action, said=f"--{action}")
     if action in ("create", "alter", "delete"):
         required(args, "topic")
     if action == "alter" and not args.has("partitions"):
@@ -226,7 +231,7 @@ def _create(admin: TopicAdmin, args: Parsed, creation: Mapping[str, Any]) -> lis
 
     name = required(args, "topic")
     if "." in name or "_" in name:
-        _print([COLLISION_WARNING])
+        print_lines([COLLISION_WARNING])
     try:
         admin.create(name, **creation)
     except RefusedError as error:
@@ -242,10 +247,7 @@ def _list(admin: TopicAdmin, args: Parsed) -> None:
     names = select_names(
         admin.names(), args.text("topic"), exclude_internal=args.has("exclude-internal")
     )
-    if args.has("json"):
-        _print_json(list_json(names))
-    else:
-        _print(names)
+    show(args, lines=lambda: names, document=lambda: list_json(names))
 
 
 def _describe(admin: TopicAdmin, args: Parsed, properties: Mapping[str, str]) -> None:
@@ -265,10 +267,7 @@ def _describe(admin: TopicAdmin, args: Parsed, properties: Mapping[str, str]) ->
     configs = admin.configs([topic.name for topic in topics])
     live_brokers = admin.live_brokers() if args.has("unavailable-partitions") else set()
     rows = describe_rows(topics, configs, live_brokers, _filters(args))
-    if args.has("json"):
-        _print_json(describe_json(rows))
-    else:
-        _print(describe_lines(rows))
+    show(args, lines=lambda: describe_lines(rows), document=lambda: describe_json(rows))
 
 
 def check_topic_id(text: str) -> None:
@@ -311,21 +310,14 @@ def _chosen(admin: TopicAdmin, args: Parsed) -> list[str]:
     from barnabas.cli.topic_rows import select_names
 
     pattern = args.text("topic")
-    names = select_names(admin.names(), pattern, exclude_internal=args.has("exclude-internal"))
+    known = admin.names()
+    names = select_names(known, pattern, exclude_internal=args.has("exclude-internal"))
     if not names and pattern and not args.has("if-exists"):
-        raise CommandError(f"Topic '{pattern}' does not exist as expected")
+        from barnabas.cli.near import did_you_mean
+
+        hint = did_you_mean(pattern, known)
+        raise CommandError(f"Topic '{pattern}' does not exist as expected{hint}")
     return names
-
-
-def _print(lines: Sequence[str]) -> None:
-    if lines:
-        sys.stdout.write("\n".join(lines) + "\n")
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 COMMAND = Command(

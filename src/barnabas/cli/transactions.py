@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, CommandError
 from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, JSON, client_properties
-from barnabas.cli.options import INT_MAX, LONG_MAX, Option, Parsed, UsageError, required
+from barnabas.cli.options import (
+    INT_MAX,
+    LONG_MAX,
+    Option,
+    Parsed,
+    UsageError,
+    check_belonging,
+    command_of,
+    required,
+)
+from barnabas.cli.printing import show
 
 if TYPE_CHECKING:
     import re
@@ -134,15 +143,8 @@ def run(args: Parsed) -> int:
 
 def check(args: Parsed) -> str:
     """The command asked for; `UsageError` for options that do not go together."""
-    listed = ", ".join(NEEDED)
-    if not args.words:
-        raise UsageError(f"a command is needed: {listed}")
-    (command,) = args.words
-    if command not in NEEDED:
-        raise UsageError(f'"{command}" is not a command: {listed}')
-    for option, commands in BELONGS_TO.items():
-        if args.has(option) and command not in commands:
-            raise UsageError(f"--{option} cannot be used with {command}")
+    command = command_of(args, NEEDED)
+    check_belonging(args, BELONGS_TO, command, said=command)
     for option in NEEDED[command]:
         required(args, option)
     if command == "abort":
@@ -189,10 +191,7 @@ def _list(admin: TransactionAdmin, args: Parsed) -> None:
     pattern = id_pattern(args)
     if pattern is not None:
         listings = [each for each in listings if pattern.fullmatch(each.transactional_id)]
-    if args.has("json"):
-        _print_json(list_json(listings))
-    else:
-        _print(list_lines(listings))
+    show(args, lines=lambda: list_lines(listings), document=lambda: list_json(listings))
 
 
 def _describe(admin: TransactionAdmin, args: Parsed) -> None:
@@ -201,10 +200,11 @@ def _describe(admin: TransactionAdmin, args: Parsed) -> None:
     transactional_id = required(args, "transactional-id")
     with _failing(f"Failed to describe transaction state of transactional-id `{transactional_id}`"):
         transaction = admin.describe(transactional_id)
-    if args.has("json"):
-        _print_json(describe_json(transaction))
-    else:
-        _print(describe_lines(transaction, _now_ms()))
+    show(
+        args,
+        lines=lambda: describe_lines(transaction, _now_ms()),
+        document=lambda: describe_json(transaction),
+    )
 
 
 def _describe_producers(admin: TransactionAdmin, args: Parsed) -> None:
@@ -215,10 +215,7 @@ def _describe_producers(admin: TransactionAdmin, args: Parsed) -> None:
     where = "leader" if broker_id is None else f"broker {broker_id}"
     with _failing(f"Failed to describe producers for partition {_name(place)} on {where}"):
         producers = admin.producers([place], broker_id=broker_id)[place]
-    if args.has("json"):
-        _print_json(producers_json(producers))
-    else:
-        _print(producers_lines(producers))
+    show(args, lines=lambda: producers_lines(producers), document=lambda: producers_json(producers))
 
 
 def _abort(admin: TransactionAdmin, args: Parsed) -> None:
@@ -271,10 +268,7 @@ def _find_hanging(admin: TransactionAdmin, args: Parsed) -> None:
         candidates += long_open(producers, _now_ms(), limit_ms)
     ids = _transactional_ids(admin, {each.producer.producer_id for each in candidates})
     found = hanging(candidates, ids, _transactions(admin, sorted(set(ids.values()))))
-    if args.has("json"):
-        _print_json(hanging_json(found))
-    else:
-        _print(hanging_lines(found, _now_ms()))
+    show(args, lines=lambda: hanging_lines(found, _now_ms()), document=lambda: hanging_json(found))
 
 
 def _searched(admin: TransactionAdmin, args: Parsed) -> list[Place]:
@@ -350,16 +344,6 @@ def _now_ms() -> int:
     return SYSTEM_CLOCK.now_ms()
 
 
-def _print(lines: Sequence[str]) -> None:
-    sys.stdout.write("\n".join(lines) + "\n")
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
-
-
 COMMAND = Command(
     summary="Look at transactions, and end those that hang.",
     examples=(
@@ -373,6 +357,7 @@ COMMAND = Command(
     options=OPTIONS,
     run=run,
     words=(0, 1),
+    word_values=tuple(NEEDED),
     notes=(
         f"Commands: {', '.join(NEEDED)}.",
         (

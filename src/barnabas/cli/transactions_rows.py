@@ -4,9 +4,11 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from barnabas.cli.printing import table
 
 if TYPE_CHECKING:
     from barnabas.client.brokers import Place
@@ -52,16 +54,6 @@ class OpenTransaction:
 
     place: Place
     producer: ProducerState
-
-
-def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Columns as wide as they need to be, each cell followed by a tab."""
-    cells = [list(heading), *([str(cell) for cell in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True))
-        for row in cells
-    ]
 
 
 def list_lines(listings: Iterable[TransactionListing]) -> list[str]:

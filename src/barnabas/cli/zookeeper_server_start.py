@@ -96,6 +96,7 @@ COMMAND = Command(
         ),
     ),
     words=(0, 1),
+    words_are="files",
     notes=(
         "The properties file is ZooKeeper's own; dataDir and clientPort are enough.",
         "KAFKA_HEAP_OPTS and KAFKA_OPTS are given to Java; the heap is 512 MB if not set.",

@@ -1,21 +1,28 @@
-"""The brokers of a cluster by id, through our own codec: for requests that librdkafka has not.
-
-Like `wire.py`, on which this builds, it reaches plain-text listeners only.
-"""
+"""The brokers of a cluster by id, through our own codec: for requests that librdkafka has not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from barnabas.base.error_codes import ErrorCode
+from barnabas.base.ids import NO_ID
 from barnabas.client.connect import ANSWER_TIMEOUT_S
-from barnabas.client.errors import ClientError, RefusedError, SilentBrokerError
+from barnabas.client.errors import (
+    ClientError,
+    NotOfferedError,
+    RefusedError,
+    SilentBrokerError,
+)
+from barnabas.client.login import PLAIN, Login, login_of
 from barnabas.client.patience import Patience
 from barnabas.client.wire import Connection, connect_any
 from barnabas.protocol.apis import ApiKey
+from barnabas.protocol.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
 from barnabas.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -27,11 +34,14 @@ from barnabas.protocol.messages.metadata import (
     MetadataResponse,
 )
 
+REQUEST_TIMEOUT_S = 30.0
 GROUP = 0
 TRANSACTION = 1
 """Kinds of coordinators."""
 MANY_KEYS = 4
 """The version of FindCoordinator that takes a list of keys."""
+CONTROLLERS = 2
+"""The kind of nodes that DescribeCluster is asked for, at a controller."""
 
 Place = tuple[str, int]
 """A topic and the number of a partition."""
@@ -44,6 +54,7 @@ class PartitionPlace:
 
     leader: int | None
     replicas: tuple[int, ...]
+    topic_id: bytes = NO_ID
 
 
 def refusal(code: int, message: str | None = None) -> RefusedError | None:
@@ -74,49 +85,72 @@ def by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
     return topics
 
 
-def is_plain(properties: Mapping[str, str]) -> bool:
-    return properties.get("security.protocol", "PLAINTEXT").strip().upper() == "PLAINTEXT"
+_WRONG_DOOR = {
+    False: "{} is a controller's listener: --bootstrap-server takes brokers",
+    True: "{} is no controller's listener: --bootstrap-controller takes controllers",
+}
 
 
 @dataclass(slots=True)
 class Brokers:
-    """Connections to the brokers of one cluster, each opened when first asked for.
+    """Connections to the brokers of one cluster, each opened when first asked for; or to its
+    controllers, if the client's properties name those (`bootstrap.controllers`).
 
     One thread.  Close it, or use it as a context.
     """
 
     first: Connection
     patience: Patience
+    of_controllers: bool = False
+    login: Login = PLAIN
+    """How every connection is secured."""
+    controller_id: int = -1
+    """Whoever decides; of a cluster whose brokers pass on what they are asked, any of them."""
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
     connections: dict[int, Connection] = field(default_factory=dict)
 
     @classmethod
     def connect(cls, properties: Mapping[str, str], *, timeout_s: float) -> Brokers:
         """To the cluster that the client's properties name."""
-        if not is_plain(properties):
-            raise ClientError(
-                f"security.protocol={properties['security.protocol']}: this is asked of "
-                "plain-text listeners only"
-            )
-        servers = properties["bootstrap.servers"]
-        first = connect_any(servers, timeout_s=min(timeout_s, ANSWER_TIMEOUT_S))
-        brokers = cls(first, Patience(seconds=timeout_s))
+        login = login_of(properties)
+        controllers = properties.get("bootstrap.controllers")
+        servers = controllers or properties["bootstrap.servers"]
+        first = connect_any(
+            servers,
+            timeout_s=min(timeout_s, ANSWER_TIMEOUT_S),
+            what="broker" if controllers is None else "controller",
+            login=login,
+        )
+        brokers = cls(first, Patience(seconds=timeout_s), controllers is not None, login)
         try:
-            brokers._metadata([])
+            brokers.look()
+        except NotOfferedError:
+            first.close()
+            raise ClientError(_WRONG_DOOR[brokers.of_controllers].format(servers)) from None
+        except RefusedError:
+            first.close()
+            raise
         except ClientError:
             first.close()
             raise SilentBrokerError(servers) from None
         return brokers
 
-    def __enter__(self) -> Brokers:
+    def look(self) -> None:
+        """Learn who is there now."""
+        if not self.of_controllers:
+            self._metadata([])
+            return
+        answer = self.first.call(
+            DescribeClusterRequest(endpoint_type=CONTROLLERS), DescribeClusterResponse
+        )
+        check_code(answer.error_code, answer.error_message)
+        self.controller_id = answer.controller_id
+        self.addresses = {each.broker_id: (each.host, each.port) for each in answer.brokers}
+
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -133,9 +167,22 @@ class Brokers:
                 known = ", ".join(map(str, self.ids()))
                 raise ClientError(f"there is no broker {broker_id}; brokers are {known}")
             host, port = self.addresses[broker_id]
-            connection = Connection(host, port, timeout_s=self.patience.seconds)
+            connection = Connection(host, port, timeout_s=self.patience.seconds, login=self.login)
             self.connections[broker_id] = connection
         return connection
+
+    def controller(self) -> Connection:
+        """To whoever takes changes of the cluster: the active controller, or a broker that passes
+        them on to it.
+        """
+        known = self.controller_id in self.addresses
+        return self.to(self.controller_id) if known else self.first
+
+    def forget(self, broker_id: int) -> None:
+        """Gives up a connection that failed: the next one to this broker is new."""
+        connection = self.connections.pop(broker_id, None)
+        if connection is not None:
+            connection.close()
 
     def places(self, topics: Iterable[str] | None) -> dict[Place, PartitionPlace]:
         """All partitions of these topics, or of every topic; `RefusedError` if one is unknown."""
@@ -151,7 +198,9 @@ class Brokers:
             for partition in topic.partitions:
                 leader = partition.leader_id if partition.leader_id >= 0 else None
                 found[topic.name or "", partition.partition_index] = PartitionPlace(
-                    leader=leader, replicas=tuple(partition.replica_nodes)
+                    leader=leader,
+                    replicas=tuple(partition.replica_nodes),
+                    topic_id=topic.topic_id,
                 )
         return found
 
@@ -161,6 +210,7 @@ class Brokers:
             MetadataRequest(topics=asked, allow_auto_topic_creation=False), MetadataResponse
         )
         self.addresses = {each.node_id: (each.host, each.port) for each in answer.brokers}
+        self.controller_id = answer.controller_id
         return answer
 
     def ask_coordinator(
@@ -195,3 +245,23 @@ class Brokers:
         check_code(found.error_code, found.error_message)
         self.addresses[found.node_id] = (found.host, found.port)
         return found.node_id
+
+
+@dataclass(slots=True)
+class OverBrokers:
+    """What asks the brokers of a cluster, and closes the connections to them in the end.
+
+    One thread; every call blocks until the brokers have answered, or raises `ClientError`.
+    """
+
+    brokers: Brokers
+
+    @classmethod
+    def connect(cls, properties: Mapping[str, str]) -> Self:
+        return cls(Brokers.connect(properties, timeout_s=REQUEST_TIMEOUT_S))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.brokers.close()

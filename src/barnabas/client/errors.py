@@ -20,9 +20,9 @@ class NotReachableError(ClientError):
 
     before_any_answer: ClassVar[bool] = True
 
-    def __init__(self, servers: str) -> None:
+    def __init__(self, servers: str, what: str = "broker") -> None:
         super().__init__(
-            f'broker not reachable at {servers}: is it running? Start one with "barnabas start".'
+            f'{what} not reachable at {servers}: is it running? Start one with "barnabas start".'
         )
 
 
@@ -38,6 +38,12 @@ class SilentBrokerError(ClientError):
         )
 
 
+class LoginError(ClientError):
+    """The connection could not be secured, or we are not who we say."""
+
+    before_any_answer: ClassVar[bool] = True
+
+
 class PropertyError(ClientError):
     """A client property that cannot be used; the text names it."""
 
@@ -49,6 +55,13 @@ class RefusedError(ClientError):
         super().__init__(text)
         self.name = name
         """Of the error code, such as TOPIC_ALREADY_EXISTS."""
+
+
+class NotOfferedError(RefusedError):
+    """The broker answers, but has no such request at all, or no version of it that we know."""
+
+    def __init__(self, address: str, api: str) -> None:
+        super().__init__("UNSUPPORTED_VERSION", f"the broker at {address} does not offer {api}.")
 
 
 def refused(error: KafkaError) -> RefusedError:

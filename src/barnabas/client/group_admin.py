@@ -6,32 +6,22 @@ librdkafka does not tell of a group is asked through `group_details.py`.
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from barnabas.client.connect import (
-    UNANSWERED,
-    Troubles,
-    Warn,
-    fetch_metadata,
-    open_admin,
-    result_of,
+from barnabas.client.errors import ClientError, RefusedError, refused
+from barnabas.client.partition_admin import (
+    EARLIEST,
+    LATEST,
+    PartitionAdmin,
+    Place,
+    plain_refusal,
+    tidied,
 )
-from barnabas.client.errors import ClientError, RefusedError, SilentBrokerError, refused
-from barnabas.client.patience import Patience, passes
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-    from confluent_kafka.admin import AdminClient
-
-Place = tuple[str, int]
-"""A topic and the number of a partition."""
-Key = TypeVar("Key")
-Ask = Callable[[Sequence[Key]], "Mapping[Key, Future[Any]]"]
 
 UNKNOWN = "Unknown"
 STATES = {
@@ -91,33 +81,19 @@ class Committed:
 
 
 @dataclass(slots=True)
-class GroupAdmin:
-    """One thread; every call blocks until the brokers have answered, or raises `ClientError`.
-
-    What is refused for a passing reason, such as a coordinator that is still loading, is tried
-    again until the timeout.
-    """
-
-    admin: AdminClient
-    troubles: Troubles
-    patience: Patience
-    properties: Mapping[str, str] = field(default_factory=dict)
-    heard: bool = False
-    """Whether any broker has answered yet."""
-
-    @classmethod
-    def connect(cls, properties: Mapping[str, str], warn: Warn, *, timeout_s: float) -> GroupAdmin:
-        admin, troubles = open_admin(properties, warn)
-        return cls(admin, troubles, Patience(seconds=timeout_s), properties)
+class GroupAdmin(PartitionAdmin):
+    """Groups, and the partitions whose offsets they have."""
 
     def listings(self) -> list[GroupListing]:
         """All consumer groups, by name."""
         return self.patience.until_settled(self._listings)
 
     def _listings(self) -> list[GroupListing]:
+        heard = self.heard
         found = self._result(self.admin.list_consumer_groups(**self._timeout()))
         for error in found.errors or ():
-            raise _tidied(refused(error.args[0]))
+            self.heard = heard  # it was the library that answered, for brokers that did not
+            raise self._failure(plain_refusal(error))
         return sorted(
             (
                 GroupListing(
@@ -165,44 +141,23 @@ class GroupAdmin:
             }
         return committed
 
-    def leaders(self) -> dict[Place, int | None]:
-        """Every partition of the cluster, and its leader if it has one."""
-        metadata = fetch_metadata(self.admin, self.troubles)
-        return {
-            (name, number): partition.leader if partition.leader >= 0 else None
-            for name, topic in metadata.topics.items()
-            for number, partition in topic.partitions.items()
-        }
-
     def start_offsets(self, places: Collection[Place]) -> dict[Place, int]:
-        return self._offsets(places, lambda spec: spec.earliest())
+        return self._offsets(places, EARLIEST)
 
     def end_offsets(self, places: Collection[Place]) -> dict[Place, int]:
-        return self._offsets(places, lambda spec: spec.latest())
+        return self._offsets(places, LATEST)
 
     def offsets_at(self, places: Collection[Place], time_ms: int) -> dict[Place, int | None]:
         """Of the first record that is not older; None if there is none."""
-        found = self._offsets(places, lambda spec: spec.for_timestamp(time_ms))
+        found = self._offsets(places, time_ms)
         return {place: offset if offset >= 0 else None for place, offset in found.items()}
 
-    def _offsets(self, places: Collection[Place], choose: Callable[[Any], Any]) -> dict[Place, int]:
-        from confluent_kafka import TopicPartition
-        from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it has no __all__
-            OffsetSpec,
-        )
-
-        which = choose(OffsetSpec)
-
-        def ask(wanted: Sequence[Place]) -> dict[Place, Future[Any]]:
-            specs = {TopicPartition(*place): which for place in wanted}
-            futures = self.admin.list_offsets(specs, **self._timeout())
-            return {(key.topic, key.partition): future for key, future in futures.items()}
-
+    def _offsets(self, places: Collection[Place], when: int) -> dict[Place, int]:
         offsets = {}
-        for place, found in self._each(sorted(set(places)), ask).items():
+        for place, found in self.offsets(places, when).items():
             if isinstance(found, ClientError):
                 raise found
-            offsets[place] = found.offset
+            offsets[place] = found
         return offsets
 
     def commit(self, group_id: str, offsets: Mapping[Place, int]) -> None:
@@ -234,55 +189,14 @@ class GroupAdmin:
             for group_id, found in deleted.items()
         }
 
-    def _timeout(self) -> dict[str, float]:
-        return {"request_timeout": self.patience.seconds}
-
-    def _each(self, keys: Sequence[Key], ask: Ask[Key]) -> dict[Key, Any]:
-        """The answer for each key, which may be a `ClientError`."""
-        found: dict[Key, Any] = {}
-        deadline = self.patience.deadline()
-        pending = list(keys)
-        for tried in itertools.count():
-            if not pending:
-                break
-            for key, future in ask(pending).items():
-                try:
-                    found[key] = self._result(future)
-                except RefusedError as error:
-                    found[key] = error
-            pending = [key for key in pending if passes(found[key])]
-            if pending and not self.patience.wait(tried, deadline):
-                break
-        return found
-
-    def _result(self, future: Future[Any]) -> Any:
-        try:
-            result = result_of(future, self.admin, self.troubles)
-        except RefusedError as error:
-            if error.name not in UNANSWERED:
-                self.heard = True
-            elif not self.heard:
-                raise SilentBrokerError(self.troubles.servers) from None
-            raise _tidied(error) from None
-        self.heard = True
-        return result
-
 
 def _without_errors(partitions: Iterable[Any]) -> list[Any]:
     listed = list(partitions)
     for each in listed:
         if each.error is not None:
-            error = _tidied(refused(each.error))
+            error = tidied(refused(each.error))
             raise RefusedError(error.name, f"{error} ({each.topic}-{each.partition})")
     return listed
-
-
-def _tidied(error: RefusedError) -> RefusedError:
-    """librdkafka's text as a sentence: without who said it, or which request it was about."""
-    text = re.sub(r"^(\w+: )?(Broker|Local): ", "", str(error)).strip()
-    if text.endswith(":") or not text:  # the name of the request and nothing else
-        text = error.name
-    return RefusedError(error.name, text if text.endswith(".") else f"{text}.")
 
 
 def _group(described: Any) -> Group:

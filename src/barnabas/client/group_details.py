@@ -1,7 +1,7 @@
 """What librdkafka cannot tell of groups, or ask of them: states and epochs of the newer protocol,
 and to forget offsets.
 
-Through our own codec, hence over plain-text listeners only.
+Through our own codec, over connections of our own.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from barnabas.client.errors import ClientError, RefusedError
-from barnabas.client.group_admin import UNKNOWN, Group, GroupListing, Member, Place
+from barnabas.client.group_admin import UNKNOWN, Group, GroupListing, Member
+from barnabas.client.partition_admin import Place
 
 if TYPE_CHECKING:
     from barnabas.client.brokers import Brokers
     from barnabas.client.group_admin import GroupAdmin
+    from barnabas.client.login import Login
     from barnabas.client.wire import Connection
     from barnabas.protocol.messages import consumer_group_describe as told
 
@@ -41,23 +43,27 @@ def add_group_details(
 ) -> list[Group]:
     """The same groups; those of the newer protocol with their exact state and their epochs.
 
-    As far as the brokers can be asked: over another than a plain-text listener nothing is added.
+    As far as the brokers can be asked: with a login that is librdkafka's alone nothing is added.
     """
-    from barnabas.client.brokers import is_plain
+    from barnabas.client.login import can_log_in, login_of
 
-    if not is_plain(properties):
+    if not can_log_in(properties):
         return list(groups)
+    login = login_of(properties)
     detailed: dict[str, Group] = {}
     newer = [group for group in groups if group.type == "Consumer"]
     for broker in sorted({group.coordinator for group in newer}):
         detailed |= _from_coordinator(
-            broker, {each.group_id: each for each in newer if each.coordinator == broker}, timeout_s
+            broker,
+            {each.group_id: each for each in newer if each.coordinator == broker},
+            timeout_s,
+            login,
         )
     return [detailed.get(group.group_id, group) for group in groups]
 
 
 def _from_coordinator(
-    broker: tuple[int, str, int], groups: Mapping[str, Group], timeout_s: float
+    broker: tuple[int, str, int], groups: Mapping[str, Group], timeout_s: float, login: Login
 ) -> dict[str, Group]:
     from barnabas.client.wire import Connection
     from barnabas.protocol.apis import ApiKey
@@ -67,7 +73,7 @@ def _from_coordinator(
     )
 
     _, host, port = broker
-    with Connection(host, port, timeout_s=timeout_s) as connection:
+    with Connection(host, port, timeout_s=timeout_s, login=login) as connection:
         if connection.version_of(ApiKey.CONSUMER_GROUP_DESCRIBE) is None:
             return {}
         answer = connection.call(
@@ -111,12 +117,13 @@ def with_exact_states(
     listings: Sequence[GroupListing], properties: Mapping[str, str], *, timeout_s: float
 ) -> list[GroupListing]:
     """The same listings; where the state is one that librdkafka does not know, asked for again."""
-    from barnabas.client.brokers import Brokers, is_plain
+    from barnabas.client.brokers import Brokers
+    from barnabas.client.login import can_log_in
 
-    if all(each.state != UNKNOWN for each in listings) or not is_plain(properties):
+    if all(each.state != UNKNOWN for each in listings) or not can_log_in(properties):
         return list(listings)
     with Brokers.connect(properties, timeout_s=timeout_s) as brokers:
-        states = _states(brokers)
+        states = states_by_group(brokers)
     return [
         replace(each, state=states.get(each.group_id) or each.state)
         if each.state == UNKNOWN
@@ -125,7 +132,8 @@ def with_exact_states(
     ]
 
 
-def _states(brokers: Brokers) -> dict[str, str]:
+def states_by_group(brokers: Brokers) -> dict[str, str]:
+    """Every group of the cluster, and its state in the brokers' own words."""
     from barnabas.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
     return {

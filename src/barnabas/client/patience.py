@@ -19,6 +19,7 @@ PASSING = frozenset(
         "NOT_COORDINATOR",
         "CONCURRENT_TRANSACTIONS",
         "NOT_LEADER_OR_FOLLOWER",
+        "NOT_LEADER_FOR_PARTITION",  # the same, as librdkafka calls it
         "LEADER_NOT_AVAILABLE",
     }
 )

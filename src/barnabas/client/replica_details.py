@@ -22,17 +22,21 @@ def add_replica_details(
 ) -> list[TopicInfo]:
     """The same topics, with what the broker tells beyond Metadata.
 
-    Over a plain-text listener only, and as far as the broker knows the requests: what it does not
+    As far as our own connection can log in, and the broker knows the requests: what it does not
     know stays None.  `limit` is the most partitions in one answer.
     """
-    if not topics or properties.get("security.protocol", "PLAINTEXT").upper() != "PLAINTEXT":
+    from barnabas.client.login import can_log_in, login_of
+
+    if not topics or not can_log_in(properties):
         return list(topics)
     from barnabas.client.wire import connect_any
     from barnabas.protocol.apis import ApiKey
 
     elr: dict[Place, Elr] = {}
     moves: dict[Place, Moves] = {}
-    with connect_any(properties["bootstrap.servers"], timeout_s=ANSWER_TIMEOUT_S) as connection:
+    with connect_any(
+        properties["bootstrap.servers"], timeout_s=ANSWER_TIMEOUT_S, login=login_of(properties)
+    ) as connection:
         if connection.version_of(ApiKey.DESCRIBE_TOPIC_PARTITIONS) is not None:
             elr = _eligible(connection, [topic.name for topic in topics], limit)
         if connection.version_of(ApiKey.LIST_PARTITION_REASSIGNMENTS) is not None:

@@ -1,18 +1,17 @@
 """Transactions of a cluster and the producers of its partitions: look at them, end what hangs.
 
-librdkafka has no call for any of this: it goes through our own codec, over plain-text listeners.
+librdkafka has no call for any of this: it goes through our own codec.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 
 from barnabas.client.brokers import (
     TRANSACTION,
-    Brokers,
+    OverBrokers,
     PartitionPlace,
     Place,
     by_topic,
@@ -28,8 +27,6 @@ from barnabas.protocol.messages import (
     list_transactions,
     write_txn_markers,
 )
-
-REQUEST_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,29 +66,12 @@ class ProducerState:
 
 
 @dataclass(slots=True)
-class TransactionAdmin:
+class TransactionAdmin(OverBrokers):
     """One thread; every call blocks until the brokers have answered, or raises `ClientError`.
 
     What is refused for a passing reason, such as a coordinator that is still loading, is tried
     again until the timeout.
     """
-
-    brokers: Brokers
-
-    @classmethod
-    def connect(cls, properties: Mapping[str, str]) -> TransactionAdmin:
-        return cls(Brokers.connect(properties, timeout_s=REQUEST_TIMEOUT_S))
-
-    def __enter__(self) -> TransactionAdmin:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.brokers.close()
 
     def listings(
         self, *, producer_ids: Collection[int] = (), longer_than_ms: int = -1

@@ -1,18 +1,23 @@
 """One blocking connection that speaks our own codec, for requests that librdkafka has no call for.
 
-Plain text only: a listener with TLS or SASL is left to librdkafka, and a tool does without what
-only this connection could tell it.
+How it is secured is in `login.py`.
 """
 
 from __future__ import annotations
 
 import itertools
 import socket
-from types import TracebackType
 from typing import TypeVar
 
 from barnabas.client.addresses import parse_servers
-from barnabas.client.errors import ClientError, NotReachableError
+from barnabas.client.errors import (
+    ClientError,
+    LoginError,
+    NotOfferedError,
+    NotReachableError,
+    RefusedError,
+)
+from barnabas.client.login import PLAIN, Login, authenticate
 from barnabas.protocol.apis import APIS, ApiKey
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.framing import FrameReader, read_response_header, request_frame
@@ -32,7 +37,7 @@ class Connection:
     connection is of no further use.
     """
 
-    def __init__(self, host: str, port: int, *, timeout_s: float) -> None:
+    def __init__(self, host: str, port: int, *, timeout_s: float, login: Login = PLAIN) -> None:
         self._address = f"{host}:{port}"
         self._ids = itertools.count(1)
         self._frames = FrameReader()
@@ -41,20 +46,67 @@ class Connection:
         except OSError:
             raise NotReachableError(self._address) from None
         self._versions: dict[int, tuple[int, int]] | None = None
+        self._asked: tuple[int, int, int] | None = None
+        """API, version and correlation id of the request that is not answered yet."""
+        try:
+            self._secure(host, login)
+        except ClientError:
+            self.close()
+            raise
+
+    def _secure(self, host: str, login: Login) -> None:
+        """TLS, then who we are; the socket is usable, or the error says what is wrong."""
+        if login.tls is not None:
+            try:
+                self._socket = login.tls.wrap_socket(self._socket, server_hostname=host)
+            except OSError as error:
+                reason = getattr(error, "verify_message", None) or error.strerror or str(error)
+                raise LoginError(f"{self._address}: no TLS connection: {reason}") from None
+        if login.mechanism is None:
+            return
+        try:
+            self._authenticate(login)
+        except RefusedError as error:
+            raise LoginError(f"{self._address}: {error}") from None
+
+    def _authenticate(self, login: Login) -> None:
+        from barnabas.protocol.messages.sasl_authenticate import (
+            SaslAuthenticateRequest,
+            SaslAuthenticateResponse,
+        )
+        from barnabas.protocol.messages.sasl_handshake import (
+            SaslHandshakeRequest,
+            SaslHandshakeResponse,
+        )
+
+        assert login.mechanism is not None
+        chosen = self.call(SaslHandshakeRequest(mechanism=login.mechanism), SaslHandshakeResponse)
+        if chosen.error_code:
+            raise RefusedError(
+                "UNSUPPORTED_SASL_MECHANISM",
+                f"{login.mechanism} is not taken there; {', '.join(chosen.mechanisms)} is",
+            )
+
+        def say(data: bytes) -> bytes:
+            answer = self.call(SaslAuthenticateRequest(auth_bytes=data), SaslAuthenticateResponse)
+            if answer.error_code:
+                raise RefusedError("SASL_AUTHENTICATION_FAILED", answer.error_message or "refused")
+            return answer.auth_bytes
+
+        authenticate(login, say)
 
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         self._socket.close()
+
+    @property
+    def address(self) -> str:
+        return self._address
 
     def version_of(self, key: ApiKey) -> int | None:
         """The version that a request of this API would go out in; None if the broker has it not."""
@@ -65,26 +117,44 @@ class Connection:
 
     def call(self, request: Message, answer: type[Response]) -> Response:
         """Sends a request and waits for its answer."""
-        key = request.api_key
-        assert key == answer.api_key, f"{answer} does not answer {request}"
-        version = self.version_of(ApiKey(key))
+        self.send(request)
+        return self.receive(answer)
+
+    def send(self, request: Message) -> None:
+        """Sends a request whose answer `receive` will fetch: several brokers can work meanwhile."""
+        key = ApiKey(request.api_key)
+        version = self.version_of(key)
         if version is None:
-            raise ClientError(f"{self._address} does not know {ApiKey(key).name}")
-        return self._exchange(request, answer, version)
+            raise NotOfferedError(self._address, APIS[key].name)
+        self._send(request, version)
 
     def _broker_versions(self) -> dict[int, tuple[int, int]]:
         if self._versions is None:
-            answer = self._exchange(ApiVersionsRequest(), ApiVersionsResponse, 0)
+            self._send(ApiVersionsRequest(), 0)
+            answer = self.receive(ApiVersionsResponse)
             self._versions = {
                 each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
             }
         return self._versions
 
-    def _exchange(self, request: Message, answer: type[Response], version: int) -> Response:
+    def _send(self, request: Message, version: int) -> None:
+        assert self._asked is None, "one request at a time"
         api = APIS[request.api_key]
         correlation_id = next(self._ids)
         try:
             self._socket.sendall(request_frame(request, api, version, correlation_id, CLIENT_ID))
+        except OSError as error:
+            raise ClientError(f"{self._address}: no answer to {api.name}: {error}") from None
+        self._asked = (request.api_key, version, correlation_id)
+
+    def receive(self, answer: type[Response]) -> Response:
+        """The answer to the request that was sent last."""
+        assert self._asked is not None, "nothing was asked"
+        key, version, correlation_id = self._asked
+        assert key == answer.api_key, f"{answer} does not answer API {key}"
+        self._asked = None
+        api = APIS[key]
+        try:
             payload = self._receive()
             answered, pos = read_response_header(payload, api, version)
             if answered != correlation_id:
@@ -102,11 +172,13 @@ class Connection:
                 return payload
 
 
-def connect_any(servers: str, *, timeout_s: float) -> Connection:
-    """To the first broker of a bootstrap list that accepts a connection."""
+def connect_any(
+    servers: str, *, timeout_s: float, what: str = "broker", login: Login = PLAIN
+) -> Connection:
+    """To the first broker, or controller, of a bootstrap list that accepts a connection."""
     for host, port in parse_servers(servers):
         try:
-            return Connection(host, port, timeout_s=timeout_s)
+            return Connection(host, port, timeout_s=timeout_s, login=login)
         except NotReachableError:
             continue  # the next one; that all failed is said below
-    raise NotReachableError(servers)
+    raise NotReachableError(servers, what)

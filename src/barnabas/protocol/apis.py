@@ -249,7 +249,7 @@ _TABLE: tuple[Row, ...] = (
     ("GetTelemetrySubscriptions", 71, 0, (0, 0), 0, BROKER),
     ("PushTelemetry", 72, 0, (0, 0), 0, BROKER),
     ("AssignReplicasToDirs", 73, 0, (0, 0), 0, CONTROLLER),
-    ("ListClientMetricsResources", 74, 0, (0, 0), 0, BROKER),
+    ("ListClientMetricsResources", 74, 1, (0, 0), 0, BROKER),
     ("DescribeTopicPartitions", 75, 0, (0, 0), 0, BROKER),
     ("ShareGroupHeartbeat", 76, 0, (0, -1), 0, BROKER),
     ("ShareGroupDescribe", 77, 0, (0, -1), 0, BROKER),

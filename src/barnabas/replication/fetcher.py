@@ -192,6 +192,10 @@ class Fetcher:
             self._changed.pop(partition.key, None)
             self._leave_out(partition.key)
 
+    def paused(self) -> list[Fetched]:
+        """What is not asked for now."""
+        return list(self._paused.values())
+
     def _leave_out(self, key: Key) -> None:
         """The leader is to forget it, or it would answer for it again and again."""
         if key in self._session:

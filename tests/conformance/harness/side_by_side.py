@@ -10,11 +10,12 @@ from pathlib import Path
 
 from harness.brokers import Broker
 from harness.jvm import Jvm
-from harness.transcript import TRANSACTIONS
+from harness.transcript import CLUSTER
+
+from barnabas.cli.tools import of_class
 
 BIN = Path(sys.executable).parent
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-OURS = {GROUPS: "kafka-consumer-groups", TRANSACTIONS: "kafka-transactions"}
 
 JAVA_NOISE = re.compile(
     r"""(?mx)
@@ -43,9 +44,19 @@ class Outcome:
         return sorted(line for line in [*said.splitlines(), *warned] if line)
 
 
+def their_words(main: str, place: str, line: str) -> list[str]:
+    """Their tool for clusters takes all options behind its command; ours takes them anywhere."""
+    words = line.split()
+    at = 1 if main == CLUSTER else 0
+    return [*words[:at], *place.split(), *words[at:]]
+
+
 def ours(main: str, broker: Broker, line: str) -> Outcome:
+    """`main` is the class of Apache Kafka's tool, also here."""
+    tool = of_class(main)
+    assert tool is not None, f"there is no tool for {main}"
     run = subprocess.run(
-        [BIN / OURS[main], "--bootstrap-server", broker.bootstrap, *line.split()],
+        [BIN / tool.script, "--bootstrap-server", broker.bootstrap, *line.split()],
         capture_output=True,
         text=True,
         check=False,
@@ -55,5 +66,5 @@ def ours(main: str, broker: Broker, line: str) -> Outcome:
 
 
 def theirs(jvm: Jvm, main: str, broker: Broker, line: str) -> Outcome:
-    run = jvm.tool(main, "--bootstrap-server", broker.bootstrap, *line.split())
+    run = jvm.tool(main, *their_words(main, f"--bootstrap-server {broker.bootstrap}", line))
     return Outcome(status=run.status, out=run.out, err=run.err, log=run.log)

@@ -358,3 +358,39 @@ def test_a_position_that_the_leader_does_not_have_is_replaced_by_one_it_has(worl
     log = world.partition("a").log
     assert log is not None
     assert log.start_offset == 40
+
+
+@pytest.fixture
+def slow(world: World) -> tuple[World, bytes, Connection]:
+    """A replica that was copied so fast that at 10 bytes a second it would wait for long."""
+    topic_id = world.topic("a", replicas=(LEADER, NODE_ID), leader=LEADER, isr=(LEADER,))
+    world.loop.run()
+    world.partition("a").is_throttled_follower = True
+    world.replicas.follower_throttle.set_rate(10, world.loop.time())
+    (leader,) = world.made
+    world.answer(leader, (topic_id, records(batch(b"x" * 1000, base_offset=0))))
+    world.loop.advance(5)
+    assert leader.sent == [], "it waits"
+    return world, topic_id, leader
+
+
+def test_a_raised_throttle_is_felt_at_once(slow: tuple[World, bytes, Connection]) -> None:
+    world, topic_id, leader = slow
+    world.fetchers.throttles_changed()
+    world.loop.run()
+    assert leader.sent == [], "something else has changed"
+
+    world.replicas.follower_throttle.set_rate(1_000_000, world.loop.time())
+    world.fetchers.throttles_changed()
+    world.loop.run()
+    assert offsets(leader.take()[0]) == {topic_id: 1}
+
+
+def test_a_replica_that_is_no_longer_throttled_waits_no_longer(
+    slow: tuple[World, bytes, Connection],
+) -> None:
+    world, topic_id, leader = slow
+    world.partition("a").is_throttled_follower = False
+    world.fetchers.throttles_changed()
+    world.loop.run()
+    assert offsets(leader.take()[0]) == {topic_id: 1}

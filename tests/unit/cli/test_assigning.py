@@ -40,3 +40,9 @@ def test_a_single_partition_is_read_from_the_offset_asked_for_whenever_it_comes(
     assert not wanted.is_complete
     assert wanted.take({"t": [0, 1]}) == [Place("t", 1, 42)]
     assert wanted.is_complete
+
+
+def test_partitions_that_are_known_start_where_they_are_told_to() -> None:
+    wanted = Assignment(topic="t", offset=BEGINNING, starts={("t", 0): 7})
+
+    assert wanted.take({"t": [0, 1]}) == [Place("t", 0, 7), Place("t", 1, BEGINNING)]

@@ -6,14 +6,17 @@ import pytest
 
 from barnabas.cli.common import (
     BOOTSTRAP,
+    BOOTSTRAP_CONTROLLER,
     COMMAND_CONFIG,
     COMMAND_PROPERTY,
+    ZOOKEEPER,
     client_properties,
     older,
     read_pairs,
     true_or_false,
 )
 from barnabas.cli.options import UsageError, parse
+from barnabas.client import zookeeper_lookup
 
 OPTIONS = (BOOTSTRAP, COMMAND_CONFIG, COMMAND_PROPERTY)
 
@@ -86,3 +89,58 @@ def test_an_older_spelling_takes_what_the_option_takes() -> None:
 
     assert (spelt.name, spelt.many, spelt.value) == ("producer-property", True, "KEY=VALUE")
     assert "--command-property" in spelt.help
+
+
+EVERY_WAY = (BOOTSTRAP, BOOTSTRAP_CONTROLLER, ZOOKEEPER, COMMAND_CONFIG)
+
+
+def by_every_way(*argv: str) -> dict[str, str]:
+    return client_properties(parse(EVERY_WAY, argv), files=["command-config"], pairs=[])
+
+
+def test_controllers_stand_in_the_place_of_brokers(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("bootstrap.servers=file:1\nclient.id=f\n")
+
+    found = by_every_way("--command-config", str(file), "--bootstrap-controller", "c:1")
+    assert found == {"bootstrap.controllers": "c:1", "client.id": "f"}
+    with pytest.raises(UsageError, match=r"^--bootstrap-controller: "):
+        by_every_way("--bootstrap-controller", "c:port")
+
+
+def test_a_file_may_name_controllers_where_a_tool_can_ask_them(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("bootstrap.controllers=c:1\n")
+
+    assert by_every_way("--command-config", str(file)) == {"bootstrap.controllers": "c:1"}
+    assert by_every_way("--command-config", str(file), "--bootstrap-server", "b:1") == {
+        "bootstrap.servers": "b:1"
+    }
+    assert properties("--command-config", str(file)) == {"bootstrap.servers": "localhost:9092"}
+
+
+def test_zookeeper_is_asked_where_the_brokers_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def find_brokers(connect: str, protocol: str) -> str:
+        asked.append((connect, protocol))
+        return "b:1,b:2"
+
+    monkeypatch.setattr(zookeeper_lookup, "find_brokers", find_brokers)
+
+    assert by_every_way("--zookeeper", "z:2181/kafka") == {"bootstrap.servers": "b:1,b:2"}
+    assert asked == [("z:2181/kafka", "PLAINTEXT")]
+    assert capsys.readouterr() == (
+        "",
+        "warning: --zookeeper is deprecated: use --bootstrap-server\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "others", ["--bootstrap-server b:1", "--broker-list b:1", "--bootstrap-controller c:1"]
+)
+def test_there_is_one_way_to_a_cluster(others: str) -> None:
+    with pytest.raises(UsageError, match="cannot be used together"):
+        by_every_way("--zookeeper", "z:2181", *others.split())

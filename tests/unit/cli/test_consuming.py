@@ -220,6 +220,14 @@ def test_what_is_missing_is_told_once_and_taken_when_it_comes() -> None:
     assert consumer.assigned == [("t", 0, BEGINNING)]
 
 
+def test_a_topic_that_is_nearly_there_is_suggested() -> None:
+    warnings: list[str] = []
+    consumer = FakeConsumer(topics={"orders": [0]})
+    all_partitions(consumer, Assignment(topic="order"), warnings).start()
+
+    assert warnings == ["topic order does not exist (did you mean orders?): waiting for it"]
+
+
 def test_a_missing_partition_is_named() -> None:
     warnings: list[str] = []
     wanted = Assignment(topic="t", partition=9)

@@ -10,8 +10,9 @@ import pytest
 
 from barnabas import __version__
 from barnabas.cli.command import Command, CommandError, Terminated
-from barnabas.cli.main import TOOLS, run_tool
+from barnabas.cli.main import run_tool
 from barnabas.cli.options import Option, Parsed, UsageError
+from barnabas.cli.tools import TOOLS
 from barnabas.client.errors import ClientError, NotReachableError
 
 

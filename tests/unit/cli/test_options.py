@@ -153,3 +153,13 @@ def test_help_shows_every_option_within_the_width() -> None:
     assert "  --help, -h\n" in text
     assert text.endswith("\n\nA note.\n")
     assert all(len(line) <= 50 for line in text.splitlines())
+
+
+def test_the_order_of_options_is_kept_where_it_matters() -> None:
+    options = [
+        Option(name="type", value="T", many=True, help="."),
+        Option(name="name", value="N", many=True, help="."),
+        Option(name="default", help="."),
+    ]
+    parsed = parse(options, ["--type", "a", "--default", "--type=b", "--name", "n"])
+    assert parsed.order == [("type", "a"), ("default", ""), ("type", "b"), ("name", "n")]

@@ -44,7 +44,7 @@ def test_options_that_go_together(line: str, action: str) -> None:
         ("--alter --topic t", "--partitions is missing"),
         (
             "--alter --topic t --partitions 2 --config a=b",
-            "--config .* --alter: use an admin client",
+            "--config .* --alter: use kafka-configs",
         ),
         ("--alter --topic t --delete-config a", "--delete-config is no longer supported"),
         ("--list --partitions 3", "--partitions cannot be used with --list"),

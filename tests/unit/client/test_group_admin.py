@@ -132,6 +132,21 @@ def test_a_broker_that_cannot_list_fails_the_listing(fake: FakeAdmin, admin: Gro
         admin.listings()
 
 
+def test_brokers_that_never_answered_are_said_to_be_silent_not_to_have_no_groups(
+    fake: FakeAdmin, admin: GroupAdmin
+) -> None:
+    """The library gives its bare error here, without an exception around it."""
+    error = KafkaError(KafkaError._TRANSPORT)
+    fake.answers["list"] = lambda: ListConsumerGroupsResult(valid=[], errors=[error])
+
+    with pytest.raises(SilentBrokerError):
+        admin.listings()
+
+    admin.heard = True
+    with pytest.raises(RefusedError, match=r"transport failure"):
+        admin.listings()
+
+
 def described(group_id: str) -> ConsumerGroupDescription:
     def assigned(*numbers: int) -> MemberAssignment:
         return MemberAssignment([TopicPartition("t", number) for number in numbers])

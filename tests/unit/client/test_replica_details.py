@@ -75,7 +75,7 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> FakeConnection:
         {ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LIST_PARTITION_REASSIGNMENTS},
         [("a", 0), ("a", 1), ("b", 0)],
     )
-    monkeypatch.setattr(wire, "connect_any", lambda servers, *, timeout_s: fake)
+    monkeypatch.setattr(wire, "connect_any", lambda servers, *, timeout_s, login: fake)
     return fake
 
 

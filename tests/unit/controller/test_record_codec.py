@@ -62,11 +62,11 @@ def test_a_kind_of_a_later_release_is_skipped_with_one_warning(
 
 
 def test_a_later_version_is_read_as_ours_without_its_new_tags() -> None:
-    """As Apache Kafka 4.3 registers a broker: version 4, with a tag that we do not know."""
+    """As a release to come may write it: version 9, with a tag that we do not know."""
     record = mr.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=14)
     data = bytearray(encode_record(record))
     data[2] = 9
-    data[-1:] = bytes((1, 3, 1, 1))  # one tag: number 3, one byte long
+    data[-1:] = bytes((1, 7, 1, 1))  # one tag: number 7, one byte long
 
     assert decode_record(bytes(data)) == record
 

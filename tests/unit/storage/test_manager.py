@@ -93,6 +93,20 @@ def test_a_new_log_goes_where_the_fewest_are(make: Make) -> None:
     assert len(make("one", "two", "three").logs) == 7
 
 
+def test_a_new_log_goes_once_where_it_was_told(make: Make) -> None:
+    manager = make("a", "b")
+    a, b = manager.directories
+    for partition in (0, 1):
+        assert not manager.move("t", partition, b)
+        assert manager.directory_of(topic(manager, partition)) is b
+    manager.delete(topic(manager, 1))
+    assert not manager.move("t", 2, b)
+    b.failure = StorageFailed("gone")
+    assert manager.directory_of(topic(manager, 2)) is a
+    b.failure = None
+    assert manager.directory_of(topic(manager, 1)) is a
+
+
 def test_other_directories_are_left_alone(make: Make, tmp_path: Path) -> None:
     manager = make()
     topic(manager)

@@ -60,13 +60,14 @@ class OffsetCommitKey(Message, versions="0-1", flexible="none"):
 
 
 class OffsetCommitValue(Message, versions="0-4", flexible="4+"):
-    """A stored position.  v3: leader epoch.  v4: flexible."""
+    """A stored position.  v3: leader epoch.  v4: flexible; the topic's id, since Kafka 4.1."""
 
     offset: Int64 = 0
     leader_epoch: Annotated[Int32, since(3), ignorable] = -1
     metadata: String = ""
     commit_timestamp: Int64 = 0
     expire_timestamp: Annotated[Int64, since(1), until(1), ignorable] = -1
+    topic_id: Annotated[Uuid, since(4), tag(0), ignorable] = NO_UUID
 
 
 class ConsumerGroupCurrentMemberAssignmentKey(Message, versions="8", flexible="none"):
@@ -79,6 +80,8 @@ class ConsumerGroupCurrentMemberAssignmentKey(Message, versions="8", flexible="n
 class TopicPartitions(Struct):
     topic_id: Uuid = NO_UUID
     partitions: list[Int32] = []
+    assignment_epochs: Annotated[list[Int32] | None, tag(0)] = None
+    """Since Kafka 4.3: when each partition was given to the member."""
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+"):
@@ -131,9 +134,10 @@ class ConsumerGroupMetadataKey(Message, versions="3", flexible="none"):
 
 
 class ConsumerGroupMetadataValue(Message, versions="0", flexible="0+"):
-    """Epoch of a group."""
+    """Epoch of a group; since Kafka 4.1 also a hash of its topics."""
 
     epoch: Int32 = 0
+    metadata_hash: Annotated[Int64, tag(0)] = 0
 
 
 class ConsumerGroupPartitionMetadataKey(Message, versions="4", flexible="none"):
@@ -200,6 +204,7 @@ class ConsumerGroupTargetAssignmentMetadataKey(Message, versions="6", flexible="
 
 
 class ConsumerGroupTargetAssignmentMetadataValue(Message, versions="0", flexible="0+"):
-    """Epoch of the target assignment."""
+    """Epoch of the target assignment; since Kafka 4.2 also when it was made."""
 
     assignment_epoch: Int32 = 0
+    assignment_timestamp: Annotated[Int64, tag(0), ignorable] = 0

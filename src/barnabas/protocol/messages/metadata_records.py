@@ -35,8 +35,11 @@ class BrokerFeature(Struct):
     max_supported_version: Int16 = 0
 
 
-class RegisterBrokerRecord(Message, api_key=0, versions="0-3", flexible="0+"):
-    """A broker registered: epoch, incarnation, endpoints, features, log directories."""
+class RegisterBrokerRecord(Message, api_key=0, versions="0-4", flexible="0+"):
+    """A broker registered: epoch, incarnation, endpoints, features, log directories.
+
+    v4: directories that get no new replicas (KIP-1066); nobody here writes it.
+    """
 
     broker_id: Int32 = 0
     is_migrating_zk_broker: Annotated[Bool, since(2)] = False
@@ -48,6 +51,7 @@ class RegisterBrokerRecord(Message, api_key=0, versions="0-3", flexible="0+"):
     fenced: Bool = True
     in_controlled_shutdown: Annotated[Bool, since(1)] = False
     log_dirs: Annotated[list[Uuid], since(3), tag(0)] = []
+    cordoned_log_dirs: Annotated[list[Uuid] | None, since(4), tag(1)] = None
 
 
 class UnregisterBrokerRecord(Message, api_key=1, versions="0", flexible="0+"):
@@ -185,14 +189,18 @@ class ProducerIdsRecord(Message, api_key=15, versions="0", flexible="0+"):
     next_producer_id: Int64 = 0
 
 
-class BrokerRegistrationChangeRecord(Message, api_key=17, versions="0-2", flexible="0+"):
-    """What changed in a registration: fencing, controlled shutdown, log directories."""
+class BrokerRegistrationChangeRecord(Message, api_key=17, versions="0-3", flexible="0+"):
+    """What changed in a registration: fencing, controlled shutdown, log directories.
+
+    v3: directories that get no new replicas (KIP-1066); nobody here writes it.
+    """
 
     broker_id: Int32 = 0
     broker_epoch: Int64 = 0
     fenced: Annotated[Int8, tag(0)] = 0
     in_controlled_shutdown: Annotated[Int8, since(1), tag(1)] = 0
     log_dirs: Annotated[list[Uuid], since(2), tag(2)] = []
+    cordoned_log_dirs: Annotated[list[Uuid] | None, since(3), tag(3)] = None
 
 
 class AccessControlEntryRecord(Message, api_key=18, versions="0", flexible="0+"):

@@ -27,6 +27,7 @@ class TransactionLogValue(Message, versions="0-1", flexible="1+"):
     previous_producer_id: Annotated[Int64, since(1), tag(0)] = -1
     next_producer_id: Annotated[Int64, since(1), tag(1)] = -1
     producer_epoch: Int16 = 0
+    next_producer_epoch: Annotated[Int16, since(1), tag(3)] = -1
     transaction_timeout_ms: Int32 = 0
     transaction_status: Int8 = 0
     transaction_partitions: list[PartitionsSchema] | None = []
