@@ -433,6 +433,25 @@ def test_a_connection_that_is_lost_again_and_again_loses_and_repeats_nothing(
     run(scenario())
 
 
+def test_a_server_that_accepts_and_says_nothing_does_not_cost_the_session(
+    settings: ZooKeeperSettings, shared: ZooKeeperServer
+) -> None:
+    async def scenario() -> None:
+        async with Sessions(settings) as sessions, CuttableRelay(shared.port) as relay:
+            one = await sessions.new(servers=f"127.0.0.1:{relay.port}", session_timeout_s=18)
+            session = one.session
+            states: list[SessionState] = []
+            one.listen(states.append)
+            relay.ignore(1)
+            relay.cut()
+            relay.mend()
+            await state(one, SessionState.CONNECTED)
+            assert one.session == session
+            assert states == [SessionState.SUSPENDED, SessionState.CONNECTED]
+
+    run(scenario())
+
+
 def test_nodes_that_stay_are_made_once(settings: ZooKeeperSettings) -> None:
     async def scenario() -> None:
         async with Sessions(settings) as sessions:

@@ -12,6 +12,7 @@ class CuttableRelay:
         self.port = 0
         self._target_port = target_port
         self._is_cut = False
+        self._ignored = 0
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def __aenter__(self) -> CuttableRelay:
@@ -33,9 +34,17 @@ class CuttableRelay:
     def mend(self) -> None:
         self._is_cut = False
 
+    def ignore(self, connections: int) -> None:
+        """So many that come next are accepted, and nothing is ever said on them."""
+        self._ignored = connections
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._is_cut:
             writer.transport.abort()
+            return
+        if self._ignored:
+            self._ignored -= 1
+            self._writers.add(writer)
             return
         there, back = await asyncio.open_connection("127.0.0.1", self._target_port)
         ends = {writer, back}

@@ -28,7 +28,8 @@ class ZooKeeperCluster:
         self._path = path
         self._overrides = (*QUICK, *overrides)
         self.brokers: dict[int, BarnabasProcess] = {}
-        self.client = KazooClient(zookeeper.address, connection_retry=RETRY)
+        # Named more than once: see `_hosts` of the broker's own sessions.
+        self.client = KazooClient(",".join([zookeeper.address] * 6), connection_retry=RETRY)
 
     @property
     def bootstrap(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -44,6 +45,9 @@ logger = logging.getLogger("barnabas.zookeeper")
 
 READS_MAX = 200
 """Reads under way at the same time."""
+HANDSHAKE_S_MAX = 3.0
+"""How long a server that accepts a connection may take to say so.  One that is just starting may
+never: it forgets who came too early, and does not hang up either."""
 CLOSE_TIMEOUT_S = 2.0
 RECONNECT = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 1.0}
 
@@ -87,6 +91,14 @@ class ZooKeeperSettings:
         )
 
 
+def _hosts(settings: ZooKeeperSettings) -> str:
+    """The servers, each as often as it takes: kazoo gives the handshake the whole session, divided
+    by the number of servers, and of a session that was spent on one handshake nothing is left."""
+    servers = settings.servers.split(",")
+    handshakes = math.ceil(settings.session_timeout_s / HANDSHAKE_S_MAX)
+    return ",".join(servers * max(1, math.ceil(handshakes / len(servers))))
+
+
 def _is_address(text: str) -> bool:
     host, _, port = text.strip().rpartition(":")
     return bool(host or port) and (not host or port.isdecimal())
@@ -110,7 +122,7 @@ class ZooKeeperSession:
         if not logger.isEnabledFor(logging.DEBUG):
             quiet.setLevel(logging.CRITICAL)  # what matters of it is said here
         self._client: Any = KazooClient(
-            hosts=settings.servers,
+            hosts=_hosts(settings),
             timeout=settings.session_timeout_s,
             auth_data=[("digest", settings.digest)] if settings.digest else None,
             connection_retry=RECONNECT,

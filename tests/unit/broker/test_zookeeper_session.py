@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from barnabas.base.settings import BrokerConfig
-from barnabas.broker.zookeeper_session import NoZooKeeper, ZooKeeperSettings
+from barnabas.broker.zookeeper_session import NoZooKeeper, ZooKeeperSettings, _hosts
 
 
 def settings(**given: str) -> ZooKeeperSettings:
@@ -41,6 +41,18 @@ def test_connecting_may_take_as_long_as_a_session_unless_told_otherwise() -> Non
     assert (found.session_timeout_s, found.connection_timeout_s) == (6, 6)
     found = settings(zookeeper_connect="a", zookeeper_connection_timeout_ms="1500")
     assert (found.session_timeout_s, found.connection_timeout_s) == (18, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("servers", "session_s", "tries"),
+    [("a:1", 18, 6), ("a:1,b:2,c:3", 18, 6), ("a:1,b:2,c:3,d:4,e:5,f:6,g:7", 18, 7), ("a:1", 1, 1)],
+)
+def test_one_handshake_that_is_not_answered_takes_a_part_of_the_session_only(
+    servers: str, session_s: float, tries: int
+) -> None:
+    hosts = _hosts(ZooKeeperSettings(servers=servers, session_timeout_s=session_s)).split(",")
+    assert len(hosts) == tries
+    assert set(hosts) == set(servers.split(","))
 
 
 def test_credentials_are_a_name_and_a_password_and_access_lists_need_them() -> None:

@@ -361,9 +361,7 @@ def test_a_broker_that_comes_back_and_is_fenced_once_more_is_told_a_moment_longe
     epoch = world.image.brokers[2].epoch
     for fenced in (1, -1, 1):
         world.clock.mono += NAMED_S - 1
-        world.replay(
-            BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=epoch, fenced=fenced)
-        )
+        world.replay(BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=epoch, fenced=fenced))
 
     assert [b.node_id for b in world.call(metadata, ask(), LATEST).brokers] == [1, 2]
 
