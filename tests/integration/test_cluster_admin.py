@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+import tiny_disk
 from cluster_processes import ClusterProcesses, cluster
 from cluster_view import ClusterView
 from confluent_kafka import Producer
@@ -242,6 +243,31 @@ def test_what_is_in_a_failed_log_directory_is_led_by_others(tmp_path: Path) -> N
             send(two.bootstrap, "t", [(None, b"x")], partition=1 - bad, acks="all")
             found = read_all(two.brokers[0].bootstrap, "t", partition=bad)
             assert len(found) >= len(megabyte), "what was acknowledged is there"
+
+
+@pytest.mark.skipif(bool(tiny_disk.why_not()), reason="no disk of our own")
+def test_a_partition_whose_leaders_disk_is_full_is_led_by_another_until_there_is_room(
+    tmp_path: Path,
+) -> None:
+    disk = tiny_disk.TinyDisk(tmp_path / "disk", kib=6 * 1024)
+    with disk, cluster(tmp_path, "replica.lag.time.max.ms=1000", brokers=2) as two:
+        filler = disk.seen_from_here / "filler"
+        filler.write_bytes(bytes(3 << 20))
+        small = two.broker(2, f"log.dirs={disk.path / 'data'}")
+        small.wrapper = disk.wrapper
+        with small:
+            create(small.port, "t", [2, 0, 1])
+            view = ClusterView(two.bootstrap)
+            view.await_isr("t", 0, 1, 2)
+            megabytes = [(None, b"%d:" % number + bytes(10_000)) for number in range(500)]
+            send(two.bootstrap, "t", megabytes, acks="all")
+
+            leader = view.leaders("t")[0]
+            assert leader in {0, 1}
+            filler.unlink()
+            view.await_isr("t", 0, 1, 2)
+            found = values(read_all(two.brokers[leader].bootstrap, "t"))
+            assert set(found) == {value for _, value in megabytes}, "nothing is lost"
 
 
 def test_a_broker_starts_with_the_log_directories_that_are_not_broken(tmp_path: Path) -> None:

@@ -202,6 +202,11 @@ class Followers:
             and not follower.is_caught_up(leader_end, now, self._lag_s)
         )
 
+    @property
+    def may_resign(self) -> bool:
+        """Whether somebody else could lead at once."""
+        return self.pending_isr is None and len(self.isr) > 1
+
     def ask_to_remove(self, node_ids: tuple[int, ...]) -> None:
         """The controller is asked.  Until it answers they count: they may still be elected."""
         assert self.pending_isr is None, "one change at a time"

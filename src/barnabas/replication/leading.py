@@ -62,6 +62,17 @@ def check_lag(replicas: ReplicaManager, now: float) -> None:
             replicas.on_isr_wanted(partition)
 
 
+def resign(replicas: ReplicaManager, partition: Partition) -> None:
+    """This broker's disk is full: have one lead who is in sync, and may have room.
+
+    It is in sync again when it has room and has caught up.
+    """
+    followers = partition.followers
+    if followers is not None and followers.may_resign:
+        followers.ask_to_remove((partition.node_id,))
+        replicas.on_isr_wanted(partition)
+
+
 def recheck(replicas: ReplicaManager, partition: Partition) -> None:
     """The high watermark may go on: somebody it waited for is no longer waited for."""
     if partition.is_leader and partition.log is not None and partition.advance_high_watermark():

@@ -16,6 +16,7 @@ from barnabas.base.errors import (
     ErrorCode,
     StorageFailed,
 )
+from barnabas.replication import leading
 from barnabas.replication.held import refuse, release
 from barnabas.replication.opening import Opening
 from barnabas.replication.partition import Partition, Terms
@@ -303,9 +304,11 @@ class ReplicaManager(PartitionTable):
         return appended
 
     def append_failed(self, partition: Partition, failure: StorageFailed) -> None:
-        """The log could not begin a new segment."""
+        """The log could not be written, or could not begin a new segment."""
         if partition.log is not None:
             self.logs.write_failed(partition.log, failure)
+            if is_disk_full(failure):
+                leading.resign(self, partition)
 
     def append_internal(self, partition: Partition, data: memoryview, *, now_ms: int) -> Appended:
         """`append` for the coordinators' own batches."""
@@ -375,8 +378,7 @@ class ReplicaManager(PartitionTable):
             partition.held.refuse_from(
                 -1 if log is None else log.written_end_offset, ErrorCode.KAFKA_STORAGE_ERROR
             )
-            if log is not None:
-                self.logs.write_failed(log, failure)
+            self.append_failed(partition, failure)
         else:
             if partition.is_refusing:
                 logger.info("%s-%d is written again", partition.topic, partition.index)

@@ -126,6 +126,23 @@ def test_who_lags_is_put_out_and_is_taken_back_when_it_has_caught_up(brokers: Re
     assert set(brokers.isr) == {1, 2, 3}
 
 
+def test_a_leader_whose_disk_is_full_wants_another_to_lead_as_long_as_one_is_in_sync(
+    brokers: ReplicaSet,
+) -> None:
+    leader = brokers.brokers[1]
+    leader.disk.room = 0
+    for _ in "12":
+        assert code(send(leader)) == "KAFKA_STORAGE_ERROR"
+    assert leader.wanted == [leader.p], "asked once"
+    assert leader.p.followers.pending_isr == (2, 3)
+
+    brokers.change(isr=[1])
+    brokers.tell_all()
+    leader.wanted.clear()
+    assert code(send(leader)) == "KAFKA_STORAGE_ERROR"
+    assert leader.wanted == [], "nobody could take its place"
+
+
 def test_too_few_replicas_after_the_append_are_told(tmp_path: Path) -> None:
     brokers = ReplicaSet(tmp_path, min_insync_replicas="2")
     try:

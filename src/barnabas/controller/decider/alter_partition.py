@@ -2,7 +2,8 @@
 
 Two epochs guard it: the leader epoch (is it still the leader?) and the partition epoch (has it seen
 the last change?).  Only brokers that are active, in exactly the incarnation the leader has seen,
-may join.  An ISR that has all the new replicas of a reassignment completes it.
+may join.  An ISR that has all the new replicas of a reassignment completes it.  A leader that
+leaves itself out, because its disk is full, is replaced by one of those it names.
 """
 
 from __future__ import annotations
@@ -24,7 +25,12 @@ from barnabas.base.errors import (
 from barnabas.controller.decider.broker_epochs import check_epoch
 from barnabas.controller.decider.decision import Decision, Environment
 from barnabas.controller.decider.elections import Elections, Wish
-from barnabas.controller.image_types import NO_LEADER_CHANGE, PartitionImage, TopicImage
+from barnabas.controller.image_types import (
+    NO_LEADER,
+    NO_LEADER_CHANGE,
+    PartitionImage,
+    TopicImage,
+)
 from barnabas.protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -60,7 +66,11 @@ def decide(
         for data in asked.partitions:
             try:
                 found = _find(topic, asked, data, seen)
-                wish = _wish(image, request.broker_id, found.partitions[data.partition_index], data)
+                partition = found.partitions[data.partition_index]
+                wish = _wish(image, request.broker_id, partition, data)
+                record = elections.plan(found, data.partition_index, wish)
+                if record is not None and record.leader == NO_LEADER:
+                    raise IneligibleReplica  # whoever can lead stays
             except ApiError as error:
                 results.append(
                     ResponsePartitionData(
@@ -68,10 +78,8 @@ def decide(
                     )
                 )
                 continue
-            record = elections.plan(found, data.partition_index, wish)
             if record is not None:
                 records.append(record)
-            partition = found.partitions[data.partition_index]
             results.append(_result(data.partition_index, partition, record))
         topics.append(
             ResponseTopicData(
@@ -140,9 +148,9 @@ def _check_isr(
     brokers = [broker for broker, _ in isr]
     if len(set(brokers)) < len(brokers) or not set(brokers) <= set(partition.replicas):
         raise InvalidRequest
-    if partition.leader not in brokers:
-        raise InvalidRequest
     recovering = data.leader_recovery_state == 1
+    if not brokers or (partition.leader not in brokers and recovering):
+        raise InvalidRequest
     if recovering and (len(brokers) > 1 or not partition.recovering):
         raise InvalidRequest
     for broker_id, epoch in isr:

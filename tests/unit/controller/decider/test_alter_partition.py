@@ -92,7 +92,6 @@ def test_the_partition_is_what_the_answer_said(cluster: Any) -> None:
         ([1], {"partition_epoch": 9}, ErrorCode.NOT_CONTROLLER),
         ([1], {"leader_epoch": -1}, ErrorCode.FENCED_LEADER_EPOCH),
         ([1], {"partition_epoch": -1}, ErrorCode.INVALID_UPDATE_VERSION),
-        ([2, 3], {}, ErrorCode.INVALID_REQUEST),
         ([1, 1], {}, ErrorCode.INVALID_REQUEST),
         ([1, 9], {}, ErrorCode.INVALID_REQUEST),
         ([], {}, ErrorCode.INVALID_REQUEST),
@@ -117,6 +116,23 @@ def test_only_the_leader_may_change_the_isr(cluster: Any) -> None:
 
     assert cluster.decide(asked) == Decision(
         response=answered(error_code=ErrorCode.INVALID_REQUEST)
+    )
+
+
+def test_a_leader_that_leaves_itself_out_is_replaced(cluster: Any) -> None:
+    assert cluster.decide(request(cluster, [2])) == Decision(
+        records=(mr.PartitionChangeRecord(partition_id=0, topic_id=T, isr=[2], leader=2),),
+        response=answered(error_code=ErrorCode.NEW_LEADER_ELECTED),
+    )
+
+
+def test_a_leader_stays_if_those_it_names_cannot_lead(cluster: Any) -> None:
+    places = [cluster.image.brokers[i].log_dirs[0] for i in (1, 2, 3)]
+    places[1] = b"a directory gone"
+    cluster.replay(mr.PartitionChangeRecord(partition_id=0, topic_id=T, directories=places))
+
+    assert cluster.decide(request(cluster, [2], partition_epoch=1)) == Decision(
+        response=answered(error_code=ErrorCode.INELIGIBLE_REPLICA)
     )
 
 
