@@ -17,7 +17,7 @@ from barnabas.client.brokers import (
     by_topic,
     check_code,
 )
-from barnabas.client.errors import ClientError, RefusedError
+from barnabas.client.errors import ClientError, NotReachableError, RefusedError
 from barnabas.client.wire import Connection
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages import (
@@ -82,14 +82,23 @@ class TransactionAdmin(OverBrokers):
         request = list_transactions.ListTransactionsRequest(
             producer_id_filters=sorted(producer_ids), duration_filter=longer_than_ms
         )
-        found = [
-            listing
-            for broker_id in self.brokers.ids()
-            for listing in self.brokers.patience.until_settled(
-                partial(self._list, broker_id, request)
-            )
-        ]
+        found = self.brokers.patience.until_settled(partial(self._list_all, request))
         return sorted(found, key=lambda each: (each.transactional_id, each.coordinator))
+
+    def _list_all(
+        self, request: list_transactions.ListTransactionsRequest
+    ) -> list[TransactionListing]:
+        """A broker that has just died may be known for a moment; others have what it had then."""
+        settled = self.brokers.patience.until_settled
+        try:
+            return [
+                listing
+                for broker_id in self.brokers.ids()
+                for listing in settled(partial(self._list, broker_id, request))
+            ]
+        except NotReachableError as error:
+            self.brokers.look()
+            raise RefusedError("COORDINATOR_NOT_AVAILABLE", str(error)) from None
 
     def _list(
         self, broker_id: int, request: list_transactions.ListTransactionsRequest

@@ -13,6 +13,11 @@ from barnabas.protocol.messages import describe_transactions as described
 from barnabas.protocol.messages import init_producer_id as init
 from barnabas.protocol.messages import list_transactions as listed
 from barnabas.protocol.messages import write_txn_markers as markers
+from barnabas.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+)
 
 
 @pytest.fixture
@@ -79,6 +84,22 @@ def test_a_coordinator_that_loads_is_asked_again(
 
     assert admin.listings() == []
     assert [b for b, _ in cluster.sent(listed.ListTransactionsRequest)] == [1, 1, 2]
+
+
+def test_a_broker_that_has_just_died_is_asked_for_until_nobody_tells_of_it(
+    cluster: FakeCluster, admin: TransactionAdmin
+) -> None:
+    cluster.respond[listed.ListTransactionsRequest] = lambda broker, request: (
+        listed.ListTransactionsResponse()
+    )
+    told = iter([(1, 3), (1, 3), (1, 2)])
+    cluster.respond[MetadataRequest] = lambda broker, request: MetadataResponse(
+        brokers=[MetadataResponseBroker(node_id=n, host="h", port=n) for n in next(told)]
+    )
+    admin.brokers.look()
+
+    assert admin.listings() == []
+    assert [b for b, _ in cluster.sent(listed.ListTransactionsRequest)] == [1, 1, 1, 2]
 
 
 def test_a_transaction_is_described_by_its_coordinator(
