@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from group_clients import ClassicClient, Client, assert_all_assigned, assert_disjoint, settled
+from group_clients import ClassicClient
 from group_machine import GROUP, GroupMachine, topic
+from group_rules import GroupRules
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 
-from barnabas.base.errors import ErrorCode, StorageFailed
+from barnabas.base.errors import ErrorCode
 from barnabas.coordinator.group.classic.group import ClassicGroup, State
 
 INSTANCES = (None, None, "i1", "i2")
 TOPICS = (["t"], ["t"], ["t", "u"], ["u"])
-SPANS_MS = (1, 50, 100, 1_000, 5_000, 10_000, 60_000)
 
 
-class ClassicGroupMachine(RuleBasedStateMachine):
+class ClassicGroupMachine(GroupRules):
     """One generation is active, its members share everything out, and no one else commits."""
 
+    spans_ms = (1, 50, 100, 1_000, 5_000, 10_000, 60_000)
+
     def __init__(self) -> None:
-        super().__init__()
-        self.machine = GroupMachine([topic("t", 3), topic("u", 2)])
-        self.clients: list[Client] = []
-        self.generation = 0
+        super().__init__(GroupMachine([topic("t", 3), topic("u", 2)]))
 
     @property
     def group(self) -> ClassicGroup | None:
@@ -47,11 +46,6 @@ class ClassicGroupMachine(RuleBasedStateMachine):
         client = data.draw(st.sampled_from(self.clients))
         client.leave()
         self.clients.remove(client)
-
-    @precondition(lambda self: self.clients)
-    @rule(data=st.data())
-    def crash(self, data: st.DataObject) -> None:
-        self.clients.remove(data.draw(st.sampled_from(self.clients)))
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data(), offset=st.integers(0, 100), late=st.integers(0, 2))
@@ -86,40 +80,11 @@ class ClassicGroupMachine(RuleBasedStateMachine):
     def end_txn(self, producer: int, committed: bool) -> None:
         self.machine.end_txn(producer=producer, committed=committed)
 
-    @rule(ms=st.sampled_from(SPANS_MS))
-    def wait(self, ms: int) -> None:
-        self.machine.advance(ms)
-
-    @rule(compacted=st.booleans())
-    def restart(self, compacted: bool) -> None:
-        if compacted:
-            self.machine.log.batches = self.machine.log.compacted()
-        self.machine.restart()
-
-    @precondition(lambda self: self.clients)
-    @rule(data=st.data())
-    def fail_an_append(self, data: st.DataObject) -> None:
-        """The next thing that is written is lost; nobody may believe that it was."""
-        self.machine.log.refuse = StorageFailed("full")
-        for client in data.draw(st.permutations(self.clients)):
-            client.step()
-        self.machine.log.refuse = None
-
     @invariant()
     def generations_rise(self) -> None:
         for client in self.clients:
             assert isinstance(client, ClassicClient)
             assert client.generations == sorted(client.generations)
-
-    @invariant()
-    def nothing_has_two_owners(self) -> None:
-        assert_disjoint(self.clients, self.machine)
-
-    @invariant()
-    def the_log_tells_everything_durable(self) -> None:
-        durable = self.machine.shard.dump()
-        assert self.machine.copy_from(self.machine.log.batches).dump() == durable
-        assert self.machine.copy_from(self.machine.log.compacted()).dump() == durable
 
     @invariant()
     def who_waits_is_known(self) -> None:
@@ -136,14 +101,10 @@ class ClassicGroupMachine(RuleBasedStateMachine):
         assert set(slot.parked) == tickets - {None}
 
     def teardown(self) -> None:
-        settled(self.clients, self.machine)
-        assert_all_assigned(self.clients, self.machine)
-        live = [client for client in self.clients if not client.gone]
-        group = self.group
-        if live:
-            assert group is not None
-            assert group.state is State.STABLE
-            assert {c.member_id for c in live} == set(group.members)
+        super().teardown()
+        if any(not client.gone for client in self.clients):
+            assert self.group is not None
+            assert self.group.state is State.STABLE
 
 
 ClassicGroupMachine.TestCase.settings = settings(

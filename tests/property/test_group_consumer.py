@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import count
 
-from group_clients import Client, ModernClient, assert_all_assigned, assert_disjoint, settled
+from group_clients import ModernClient
 from group_machine import GROUP, GroupMachine, topic
+from group_rules import GroupRules
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 
-from barnabas.base.errors import ErrorCode, StorageFailed
+from barnabas.base.errors import ErrorCode
 from barnabas.coordinator.group.config import GroupConfig
 from barnabas.coordinator.group.consumer.group import ConsumerGroup
 
@@ -23,19 +24,18 @@ READS: tuple[tuple[list[str] | None, str | None], ...] = (
     (["u"], "[tv]"),
 )
 ASSIGNORS = (None, "uniform", "range")
-SPANS_MS = (1, 1_000, 5_000, 11_000, 45_000, 60_000)
 
 
-class ConsumerGroupMachine(RuleBasedStateMachine):
+class ConsumerGroupMachine(GroupRules):
     """One owner for each partition, epochs that rise, and a log that tells everything."""
 
+    spans_ms = (1, 1_000, 5_000, 11_000, 45_000, 60_000)
+    rounds = 80
     interval_ms = 0
 
     def __init__(self) -> None:
-        super().__init__()
         config = GroupConfig(consumer_assignment_interval_ms=self.interval_ms)
-        self.machine = GroupMachine([topic("t", 3), topic("u", 2)], config=config)
-        self.clients: list[Client] = []
+        super().__init__(GroupMachine([topic("t", 3), topic("u", 2)], config=config))
         self.names = count()
         self.epoch = 0
 
@@ -94,11 +94,6 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         self.clients.remove(client)
 
     @precondition(lambda self: self.clients)
-    @rule(data=st.data())
-    def crash(self, data: st.DataObject) -> None:
-        self.clients.remove(data.draw(st.sampled_from(self.clients)))
-
-    @precondition(lambda self: self.clients)
     @rule(data=st.data(), offset=st.integers(0, 100), late=st.integers(0, 2))
     def commit(self, data: st.DataObject, offset: int, late: int) -> None:
         client = data.draw(st.sampled_from(self.clients))
@@ -130,25 +125,6 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         )
         assert self.machine.fetch(topic=name) == (-1, 0)
 
-    @rule(ms=st.sampled_from(SPANS_MS))
-    def wait(self, ms: int) -> None:
-        self.machine.advance(ms)
-
-    @rule(compacted=st.booleans())
-    def restart(self, compacted: bool) -> None:
-        if compacted:
-            self.machine.log.batches = self.machine.log.compacted()
-        self.machine.restart()
-
-    @precondition(lambda self: self.clients)
-    @rule(data=st.data())
-    def fail_an_append(self, data: st.DataObject) -> None:
-        """The next thing that is written is lost; nobody may believe that it was."""
-        self.machine.log.refuse = StorageFailed("full")
-        for client in data.draw(st.permutations(self.clients)):
-            client.step()
-        self.machine.log.refuse = None
-
     @invariant()
     def epochs_rise(self) -> None:
         for client in self.clients:
@@ -164,8 +140,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         assert all(member.epoch <= group.target_epoch for member in group.members.values())
 
     @invariant()
-    def nothing_has_two_owners(self) -> None:
-        assert_disjoint(self.clients, self.machine)
+    def the_group_knows_the_owners(self) -> None:
         group = self.group
         if group is None:
             return
@@ -178,21 +153,11 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         ]
         assert len(owned) == len(set(owned)) == len(group.owners)
 
-    @invariant()
-    def the_log_tells_everything_durable(self) -> None:
-        durable = self.machine.shard.dump()
-        assert self.machine.copy_from(self.machine.log.batches).dump() == durable
-        assert self.machine.copy_from(self.machine.log.compacted()).dump() == durable
-
     def teardown(self) -> None:
-        settled(self.clients, self.machine, rounds=80)
-        assert_all_assigned(self.clients, self.machine)
-        live = [client for client in self.clients if not client.gone]
-        if live:
-            group = self.group
-            assert group is not None
-            assert group.state == "Stable"
-            assert {c.member_id for c in live} == set(group.members)
+        super().teardown()
+        if any(not client.gone for client in self.clients):
+            assert self.group is not None
+            assert self.group.state == "Stable"
 
 
 class PatientConsumerGroupMachine(ConsumerGroupMachine):

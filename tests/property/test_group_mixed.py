@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from itertools import count
 
-from group_clients import (
-    ClassicClient,
-    Client,
-    ModernClient,
-    assert_all_assigned,
-    assert_disjoint,
-    settled,
-)
+from group_clients import ClassicClient, ModernClient, assert_disjoint
 from group_machine import GROUP, GroupMachine, topic
+from group_rules import GroupRules
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 
-from barnabas.base.errors import ErrorCode, StorageFailed
+from barnabas.base.errors import ErrorCode
 
 INSTANCES = (None, None, None, "i1", "i2")
 TOPICS = (["t"], ["t", "u"])
-SPANS_MS = (1, 100, 1_000, 5_000, 10_000, 45_000, 60_000)
 
 
-class MixedGroupMachine(RuleBasedStateMachine):
+class MixedGroupMachine(GroupRules):
     """A partition has one owner whatever protocol its members speak; the number goes on."""
 
+    spans_ms = (1, 100, 1_000, 5_000, 10_000, 45_000, 60_000)
+    rounds = 90
+
     def __init__(self) -> None:
-        super().__init__()
-        self.machine = GroupMachine([topic("t", 4), topic("u", 2)])
-        self.clients: list[Client] = []
+        super().__init__(GroupMachine([topic("t", 4), topic("u", 2)]))
         self.names = count()
         self.upgrades = 0
 
@@ -69,11 +63,6 @@ class MixedGroupMachine(RuleBasedStateMachine):
         self.clients.remove(client)
 
     @precondition(lambda self: self.clients)
-    @rule(data=st.data())
-    def crash(self, data: st.DataObject) -> None:
-        self.clients.remove(data.draw(st.sampled_from(self.clients)))
-
-    @precondition(lambda self: self.clients)
     @rule(data=st.data(), topics=st.sampled_from(TOPICS))
     def replace(self, data: st.DataObject, topics: list[str]) -> None:
         """A static member comes back with the other protocol: how such groups are rolled."""
@@ -99,48 +88,17 @@ class MixedGroupMachine(RuleBasedStateMachine):
         code = client.commit(offset)
         assert self.machine.fetch() == ((offset, 0) if code == ErrorCode.NONE else before)
 
-    @rule(ms=st.sampled_from(SPANS_MS))
-    def wait(self, ms: int) -> None:
-        self.machine.advance(ms)
-
-    @rule(compacted=st.booleans())
-    def restart(self, compacted: bool) -> None:
-        if compacted:
-            self.machine.log.batches = self.machine.log.compacted()
-        self.machine.restart()
-
-    @precondition(lambda self: self.clients)
-    @rule(data=st.data())
-    def fail_an_append(self, data: st.DataObject) -> None:
-        """The next thing that is written is lost; nobody may believe that it was."""
-        self.machine.log.refuse = StorageFailed("full")
-        for client in data.draw(st.permutations(self.clients)):
-            client.step()
-        self.machine.log.refuse = None
-
-    @invariant()
-    def nothing_has_two_owners(self) -> None:
-        assert_disjoint(self.clients, self.machine)
-
     @invariant()
     def numbers_rise(self) -> None:
         for client in self.clients:
             told = client.epochs if isinstance(client, ModernClient) else client.generations
             assert told == sorted(told)
 
-    @invariant()
-    def the_log_tells_everything_durable(self) -> None:
-        durable = self.machine.shard.dump()
-        assert self.machine.copy_from(self.machine.log.batches).dump() == durable
-        assert self.machine.copy_from(self.machine.log.compacted()).dump() == durable
-
     def teardown(self) -> None:
-        settled(self.clients, self.machine, rounds=90)
-        assert_all_assigned(self.clients, self.machine)
+        super().teardown()
         live = [client for client in self.clients if not client.gone]
         if live:
             group = self.machine.shard.state.groups[GROUP]
-            assert {c.member_id for c in live} == set(group.members)
             modern = any(isinstance(client, ModernClient) for client in live)
             assert group.kind == ("consumer" if modern else "classic") or not modern
 
