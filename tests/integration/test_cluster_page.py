@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
-import select
-import signal
 import socket
-import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "operate" / "cluster.md"
-IN_BACKGROUND = re.compile(r"started in the background: process (\d+)")
+from typed_page import commands_of, type_in
 
 
 def consecutive_ports(count: int) -> int:
@@ -32,9 +26,7 @@ def consecutive_ports(count: int) -> int:
 
 def script(folder: Path) -> str:
     """All commands of the page, for one shell, and the end of what it left running."""
-    text = PAGE.read_text(encoding="utf-8")
-    blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.MULTILINE)
-    typed = "\n".join(re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in blocks)
+    typed = commands_of("cluster.md")
     first = consecutive_ports(8)
     for number in range(3):
         typed = typed.replace(f"localhost:909{2 + number}", f"127.0.0.1:{first + number}")
@@ -47,40 +39,10 @@ def script(folder: Path) -> str:
 
 
 def test_the_page_about_clusters_works_as_it_stands(tmp_path: Path) -> None:
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    said = tmp_path / "said"
-    with said.open("w") as output:
-        try:
-            ended = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", script(tmp_path)],
-                cwd=tmp_path,
-                env=env,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                timeout=240,
-                check=False,
-            )
-        finally:
-            for process in reversed(IN_BACKGROUND.findall(said.read_text())):
-                stop(int(process))
-    text = said.read_text()
-    assert ended.returncode == 0, text
+    text = type_in(script(tmp_path), tmp_path)
     assert "ready: 3 brokers" in text
     assert "Created topic orders." in text
     assert re.search(r"Topic: orders.*PartitionCount: 3\s+ReplicationFactor: 3", text)
     assert text.count("started in the background") == 5  # one of them twice
     assert "Created topic by-hand." in text
     assert re.search(r"^controller \| .* stopped: controller 3000$", text, re.MULTILINE)
-
-
-def stop(process: int) -> None:
-    """Not a child of ours: its end is awaited by a handle."""
-    try:
-        handle = os.pidfd_open(process)
-    except ProcessLookupError:
-        return  # the one that the page kills
-    try:
-        os.kill(process, signal.SIGTERM)
-        assert select.select([handle], [], [], 60)[0], "it did not stop"
-    finally:
-        os.close(handle)
