@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from barnabas_process import BarnabasProcess
 from cluster_processes import ClusterProcesses, cluster
 from cluster_view import ClusterView
 from eventually import eventually
@@ -134,6 +135,23 @@ def test_log_directories_of_another_cluster_are_refused_in_one_line(tmp_path: Pa
         r"error: the log directories belong to cluster \S+, the controller to \S+\n",
         refused.stderr,
     )
+
+
+def test_a_broker_of_a_cluster_does_not_start_on_its_own(tmp_path: Path) -> None:
+    with cluster(tmp_path, brokers=1) as one:
+        broker = one.brokers[0]
+        ClusterView(broker.bootstrap).create("t", replicas=1)
+        broker.stop()
+        alone = BarnabasProcess(broker.data_dir, "node.id=0")
+        refused = subprocess.run(
+            alone.command(), capture_output=True, text=True, timeout=60, check=False
+        )
+        assert refused.returncode == 1
+        (line,) = refused.stderr.splitlines()
+        assert "has partitions" in line
+        broker.start(same_port=True)
+        view = ClusterView(broker.bootstrap)
+        eventually(lambda: view.leaders("t") == {0: 0})
 
 
 def test_a_broker_waits_for_its_controller_and_says_so(tmp_path: Path) -> None:

@@ -306,6 +306,12 @@ def test_a_node_that_was_a_cluster_of_its_own_grows_with_all_it_has(tmp_path: Pa
         finally:
             for broker in grown.brokers.values():
                 broker.stop()
+        alone = BarnabasProcess(tmp_path / "broker-1", "node.id=1")
+        ended = subprocess.run(
+            alone.command(), capture_output=True, text=True, timeout=60, check=False
+        )
+        assert ended.returncode == 1, "its own metadata is history"
+        assert "zookeeper.connect" in ended.stderr
 
 
 def test_a_node_with_topics_does_not_join_those_who_know_nothing_of_them(tmp_path: Path) -> None:

@@ -17,9 +17,15 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import ApiError, StorageFailed
+from barnabas.base.errors import ApiError
 from barnabas.broker.broker_part import BrokerPart
 from barnabas.broker.controller_part import ControllerPart
+from barnabas.broker.disks import (
+    check_not_of_a_cluster,
+    has_journal,
+    known_cluster_id,
+    retire_journal,
+)
 from barnabas.broker.dispatch import load_controller_handlers, load_handlers
 from barnabas.broker.machine import Machine
 from barnabas.broker.net.planes import Planes
@@ -30,7 +36,7 @@ from barnabas.broker.registration import leave, register
 from barnabas.controller.bootstrap import new_cluster_id, read_bootstrap
 from barnabas.controller.decider.features import SUPPORTED
 from barnabas.controller.embedded_journal import DIRECTORY, EmbeddedJournal
-from barnabas.storage.directory import LogDirectory, read_meta
+from barnabas.storage.directory import LogDirectory
 
 if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig
@@ -114,7 +120,7 @@ class Node:
     async def _start(self) -> None:
         config, pool = self._config, self.machine.file_pool()
         roles = config.list("process.roles")
-        cluster_id = _cluster_id(config, pool)
+        cluster_id = known_cluster_id(config, pool)
         if config.optional_str("zookeeper.connect"):
             await self._start_with_zookeeper(pool, cluster_id)
         else:
@@ -131,6 +137,8 @@ class Node:
         elif cluster_id is None:
             cluster_id = new_cluster_id()
         if "broker" in roles:
+            if self._joining is None:
+                check_not_of_a_cluster(self._config, pool, self._own_journal())
             self.broker_part = self._make_broker_part(pool, cluster_id)
         if "controller" in roles:
             self._take_metadata_directory(pool, cluster_id)
@@ -141,6 +149,9 @@ class Node:
             await self._start_broker_beside_controller(self.broker_part)
         else:
             await self._start_broker(self.broker_part, self._joining)
+
+    def _own_journal(self) -> JournalFiles:
+        return self.machine.journal_files(f"{self._config.metadata_log_dir}/{DIRECTORY}")
 
     def _make_broker_part(self, pool: FilePool, cluster_id: str) -> BrokerPart:
         part = BrokerPart(
@@ -183,7 +194,7 @@ class Node:
             self._loop,
             cluster_id=cluster_id,
             open_journal=lambda: EmbeddedJournal(
-                files(f"{config.metadata_log_dir}/{DIRECTORY}"),
+                self._own_journal(),
                 node_id=config.node_id,
                 worker=worker.submit,
             ),
@@ -232,13 +243,14 @@ class Node:
             self.clock,
             listeners,
         )
-        own = self.machine.journal_files(f"{self._config.metadata_log_dir}/{DIRECTORY}")
-        was_alone = _has_files(own)
+        own = self._own_journal()
+        was_alone = has_journal(own)
         cluster_id = await zookeeper.start(known_id, may_begin=was_alone)
         part = self.broker_part = self._make_broker_part(pool, cluster_id)
         if was_alone:
             self._take_metadata_directory(pool, cluster_id)
             await zookeeper.bring_in(own, cluster_id)
+            retire_journal(self._config, pool)
         self.controller_part = zookeeper.controller_part(self.machine, cluster_id)
         planes = Planes(Requests(self.controller_part, load_controller_handlers()))
         self._turn = part.turn
@@ -361,23 +373,3 @@ class Node:
     def __str__(self) -> str:
         what = "controller" if "broker" not in self._config.list("process.roles") else "broker"
         return f"{what} {self._config.node_id}"
-
-
-def _cluster_id(config: BrokerConfig, pool: FilePool) -> str | None:
-    """The one that a log directory belongs to; None if they are all new."""
-    for directory in (*config.log_dirs, config.metadata_log_dir):
-        try:
-            meta = read_meta(pool, directory)
-        except StorageFailed:
-            continue  # whoever takes the directory says so; the others may do
-        if meta is not None:
-            return meta.cluster_id
-    return None
-
-
-def _has_files(journal: JournalFiles) -> bool:
-    """A broken disk has none: what it had is of no use to anybody."""
-    try:
-        return bool(journal.names())
-    except StorageFailed:
-        return False

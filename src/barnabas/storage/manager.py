@@ -35,6 +35,14 @@ _LONGEST_NAME = 255
 _logger = logging.getLogger(__name__)
 
 
+def holds_logs(pool: FilePool, directory: str) -> bool:
+    """Whether partitions are kept there."""
+    return any(
+        name != METADATA_DIRECTORY and _NAME.fullmatch(name)
+        for name in pool.list_directories(directory)
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageSettings:
     """Broker settings that storage goes by."""
