@@ -1,4 +1,4 @@
-"""Brokers that died a moment ago: clients are still told where they were.
+"""Brokers that died a moment ago: who asks for their partitions is still told where they were.
 
 A client that learns in one answer that a partition has another leader and that the old one is gone
 may lose track of the partition: librdkafka 2.16 takes it from the new leader again while it clears
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from barnabas.controller.image import ClusterImage, ImageChanges
 
-NAMED_S = 5.0
+NAMED_S = 3.0
+"""Clients that have lost a leader ask every second."""
 
 
 class FencedLately:

@@ -31,13 +31,13 @@ def known_brokers(image: ClusterImage, listener: str) -> list[tuple[BrokerImage,
 
 
 def named_brokers(
-    image: ClusterImage, listener: str, fenced_lately: Collection[int]
+    image: ClusterImage, listener: str, also: Collection[int]
 ) -> list[tuple[BrokerImage, Endpoint]]:
-    """Brokers that have that listener and are not fenced, or only since a moment ago, by id."""
+    """Brokers that have that listener and are not fenced, and some others, by id."""
     return [
         (broker, endpoint)
         for broker, endpoint in known_brokers(image, listener)
-        if not broker.fenced or broker.id in fenced_lately
+        if not broker.fenced or broker.id in also
     ]
 
 

@@ -13,7 +13,7 @@ v13: an error of the whole answer, by which a broker can send a client back to i
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
@@ -168,15 +168,26 @@ class _View:
                 MetadataResponseBroker(
                     node_id=node.id, host=endpoint.host, port=endpoint.port, rack=node.rack
                 )
-                for node, endpoint in named_brokers(
-                    image, self._listener, broker.fenced_lately.ids()
-                )
+                for node, endpoint in named_brokers(image, self._listener, self._left(topics))
             ],
             cluster_id=broker.cluster_id,
             controller_id=controller_id(image, broker.node_id),
             topics=topics,
             cluster_authorized_operations=CLUSTER_OPERATIONS if asked else OPERATIONS_NOT_ASKED,
         )
+
+    def _left(self, topics: list[MetadataResponseTopic]) -> Collection[int]:
+        """Brokers that died a moment ago, for who asks for what they had."""
+        lately = self._broker.fenced_lately.ids()
+        if not lately or not self._request.topics:
+            return ()
+        return {
+            node
+            for topic in topics
+            for partition in topic.partitions
+            for node in partition.replica_nodes
+            if node in lately
+        }
 
     @property
     def _operations(self) -> int:

@@ -328,10 +328,13 @@ def test_replicas_are_offline_with_their_broker_or_directory(world: Any) -> None
     assert topic.partitions[0].offline_replicas == [2, 3, 4, 5]
 
 
-def test_a_fenced_broker_is_told_a_moment_longer_and_then_no_more(world: Any) -> None:
+def test_a_fenced_broker_is_told_a_moment_longer_to_who_asks_for_its_partitions(
+    world: Any,
+) -> None:
     world.register(2)
     world.register(3)
     world.topic("orders", replicas=(1, 2), isr=(2,), leader=2)
+    world.topic("others", replicas=(2, 3), leader=2)
     world.replay(FenceBrokerRecord(id=1, epoch=world.image.brokers[1].epoch))
 
     answer = world.call(metadata, ask("orders"), LATEST)
@@ -340,30 +343,36 @@ def test_a_fenced_broker_is_told_a_moment_longer_and_then_no_more(world: Any) ->
     (found,) = answer.topics[0].partitions
     assert (found.leader_id, found.isr_nodes, found.offline_replicas) == (2, [2], [1])
 
+    for asked in (ask(), ask("others"), MetadataRequest(topics=None)):
+        answer = world.call(metadata, asked, LATEST)
+        assert [b.node_id for b in answer.brokers] == [2, 3]
+
     world.clock.mono += NAMED_S
-    answer = world.call(metadata, ask(), LATEST)
+    answer = world.call(metadata, ask("orders"), LATEST)
     assert [b.node_id for b in answer.brokers] == [2, 3]
 
 
 def test_a_broker_that_leaves_by_itself_is_told_no_more(world: Any) -> None:
     world.register(2)
+    world.topic("orders", replicas=(1, 2))
     epoch = world.image.brokers[2].epoch
     for change in ({"in_controlled_shutdown": 1}, {"fenced": 1}):
         world.replay(BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=epoch, **change))
 
-    assert [b.node_id for b in world.call(metadata, ask(), LATEST).brokers] == [1]
+    assert [b.node_id for b in world.call(metadata, ask("orders"), LATEST).brokers] == [1]
 
 
 def test_a_broker_that_comes_back_and_is_fenced_once_more_is_told_a_moment_longer(
     world: Any,
 ) -> None:
     world.register(2)
+    world.topic("orders", replicas=(1, 2))
     epoch = world.image.brokers[2].epoch
     for fenced in (1, -1, 1):
         world.clock.mono += NAMED_S - 1
         world.replay(BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=epoch, fenced=fenced))
 
-    assert [b.node_id for b in world.call(metadata, ask(), LATEST).brokers] == [1, 2]
+    assert [b.node_id for b in world.call(metadata, ask("orders"), LATEST).brokers] == [1, 2]
 
 
 def test_no_broker_at_all(world: Any) -> None:
