@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from barnabas_process import BarnabasProcess
 from cluster_processes import ClusterProcesses, cluster
 from cluster_records import PATIENCE_S, Sender, read_values
 from cluster_view import ClusterView
@@ -16,6 +17,8 @@ from confluent_kafka import KafkaError, Producer
 from eventually import eventually
 from quick_clients import connected, send, try_to_send
 from wire_client import FETCH_VERSION, fetch_request, fetched
+
+from barnabas.records.batch import iter_headers
 
 PADDING = b"." * 100
 QUICK_LAG = "replica.lag.time.max.ms=1500"
@@ -175,6 +178,48 @@ def test_a_follower_whose_disk_was_replaced_copies_everything(
 
     view.await_isr("t", 0, 1, 2)
     assert len(await_equal_logs(three, 0, 1, 2)) > 3_000_000
+
+
+def lose_a_batch(broker: BarnabasProcess) -> int:
+    """As a power cut may: the last batch of the second segment.  How many records it had."""
+    broker.kill()
+    (broker.data_dir / "recovery-point-offset-checkpoint").unlink(missing_ok=True)
+    second = sorted((broker.data_dir / "t-0").glob("*.log"))[1]
+    data = second.read_bytes()
+    *_, (position, header) = iter_headers(data)
+    second.write_bytes(data[:position])
+    return header.count
+
+
+def test_a_follower_that_lost_the_end_of_a_segment_copies_it_again(
+    three: ClusterProcesses, view: ClusterView
+) -> None:
+    view.create("t", segment_bytes="1048576")
+    send(three.bootstrap, "t", [(None, bytes(1000))] * 3000, acks="all", batch_size=16384)
+    before = await_equal_logs(three, 0, 1, 2)
+    follower = three.brokers[others(view.leaders("t")[0])[0]]
+    lose_a_batch(follower)
+
+    follower.start(same_port=True)
+
+    view.await_isr("t", 0, 1, 2)
+    assert await_equal_logs(three, 0, 1, 2) == before
+    assert list((follower.data_dir / "t-0").glob("*.log.stray"))
+
+
+def test_the_only_copy_keeps_what_follows_the_lost_end_of_a_segment(
+    three: ClusterProcesses, view: ClusterView
+) -> None:
+    view.create("t", replicas=1, segment_bytes="1048576")
+    send(three.bootstrap, "t", [(None, bytes(1000))] * 3000, acks="all", batch_size=16384)
+    leader = three.brokers[view.leaders("t")[0]]
+    lost = lose_a_batch(leader)
+
+    leader.start(same_port=True)
+
+    eventually(lambda: view.leaders("t")[0] >= 0, timeout_s=PATIENCE_S)
+    assert len(read_values(three.bootstrap)) == 3000 - lost
+    assert not list((leader.data_dir / "t-0").glob("*.stray"))
 
 
 def test_a_clean_restart_of_every_broker_in_turn_is_no_error_for_a_producer(

@@ -180,10 +180,9 @@ class BrokerPart:
         return self.config.node_id in topic.partitions[log.partition].replicas
 
     def _is_only_copy(self, topic: str, partition: int) -> bool:
-        found = self._image.topics.get(topic)
-        if found is None or partition >= len(found.partitions):
-            return False
-        return list(found.partitions[partition].replicas) == [self.config.node_id]
+        """Whether no other replica has all that this one has; it may be empty, or behind."""
+        found = self._image.partition(topic, partition)
+        return found is not None and not set(found.isr) - {self.config.node_id}
 
     # -- following the metadata
 

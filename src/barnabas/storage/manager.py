@@ -144,8 +144,8 @@ class LogManager:
     ) -> None:
         """Open every log in the directories, recovering where that is needed.
 
-        `is_only_copy`: whether no other broker has a replica.  Takes the directories first if that
-        was not done, and raises what `take` does.
+        `is_only_copy`: whether no other replica of a partition is in sync.  Takes the directories
+        first if that was not done, and raises what `take` does.
         """
         if not self._is_taken:
             self.take()

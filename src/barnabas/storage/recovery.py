@@ -10,7 +10,7 @@ A segment ends before its first batch that is not right.  If something is missin
 next one, the disk kept what was written later and lost what was written earlier.  A replica must
 not have such a hole: it would never ask its leader for what is missing, and could become leader
 itself.  So the log ends at the hole, and the segments after it are set aside, to be copied anew; in
-the only copy of a partition they stay, as nobody else has them.
+the only copy of a partition, the only one in sync, they stay: perhaps nobody else has them.
 
 Holes that compaction made are none.  They are below the recovery point, since what compaction
 writes is durable before it is in the log, or else below the cleaner's checkpoint; and a log that is
@@ -81,7 +81,7 @@ def open_log(
     """The log in `directory`, which exists; a new log if the directory is empty.
 
     `recovery_point`, `start_offset`, `high_watermark` and `compacted_to` are what the checkpoints
-    say.  `is_only_copy`: no other broker has a replica.
+    say.  `is_only_copy`: no other replica is in sync.
     """
     names = finish_swaps(pool, directory, pool.list_names(directory))
     segments, is_new = _find_segments(
