@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import StorageFailed
 from barnabas.controller.embedded_journal import DIRECTORY
-from barnabas.storage.directory import DirectoryRefused, read_meta
-from barnabas.storage.manager import holds_logs
+from barnabas.storage.directory import DirectoryRefused, holds_logs, read_meta
 
 if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig

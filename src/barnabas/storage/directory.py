@@ -29,6 +29,8 @@ LOCK_FILE = ".lock"
 META_FILE = "meta.properties"
 CLEAN_MARKER = ".kafka_cleanshutdown"
 NO_EPOCH = -1
+METADATA_DIRECTORY = "__cluster_metadata-0"
+_LOG_NAME = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]+)")
 _logger = logging.getLogger(__name__)
 
 
@@ -66,6 +68,16 @@ def read_meta(pool: FilePool, path: str) -> Meta | None:
         return Meta(cluster_id=found["cluster.id"], node_id=node_id, directory_id=directory_id)
     except (ValueError, KeyError) as error:
         raise DirectoryRefused(f"{path}/{META_FILE} cannot be read: {error}") from error
+
+
+def log_name(name: str) -> re.Match[str] | None:
+    """`topic` and `partition`, if a directory of that name is a log."""
+    return None if name == METADATA_DIRECTORY else _LOG_NAME.fullmatch(name)
+
+
+def holds_logs(pool: FilePool, path: str) -> bool:
+    """Whether partitions are kept in that directory."""
+    return any(log_name(name) for name in pool.list_directories(path))
 
 
 def _epoch_in(marker: bytes) -> int:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import os.path
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import LogDirNotFound, StorageFailed
 from barnabas.base.ids import NO_ID, random_id
 from barnabas.storage import checkpoint
-from barnabas.storage.directory import DirectoryRefused, LogDirectory
+from barnabas.storage.directory import DirectoryRefused, LogDirectory, log_name
 from barnabas.storage.flushing import flush_all
 from barnabas.storage.fs import FilePool, is_disk_full
 from barnabas.storage.housekeeping import GRACE_MS, Housekeeping
@@ -29,18 +28,8 @@ if TYPE_CHECKING:
     from barnabas.storage.log import Log
     from barnabas.storage.workers import Workers
 
-METADATA_DIRECTORY = "__cluster_metadata-0"
-_NAME = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]+)")
 _LONGEST_NAME = 255
 _logger = logging.getLogger(__name__)
-
-
-def holds_logs(pool: FilePool, directory: str) -> bool:
-    """Whether partitions are kept there."""
-    return any(
-        name != METADATA_DIRECTORY and _NAME.fullmatch(name)
-        for name in pool.list_directories(directory)
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,8 +187,8 @@ class LogManager:
                 if name.endswith("-delete"):
                     self.housekeeping.remove_directory_later(path, now_ms)
                     continue
-                match = _NAME.fullmatch(name)
-                if match is None or name == METADATA_DIRECTORY:
+                match = log_name(name)
+                if match is None:
                     continue
                 key = match["topic"], int(match["partition"])
                 if key in self.logs:
