@@ -147,6 +147,7 @@ def receive(
         interval_ms=0,
         on_interval=lambda start, end: intervals.append((start.count, end.count)),
         on_progress=lambda count: None,
+        check=lambda: None,
     )
     _, end = receiver.run()
     return end, consumer
