@@ -1,4 +1,4 @@
-"""`kafka-replica-verification` beside a cluster of three: replicas that are the same, or are not."""
+"""`kafka-replica-verification` beside a cluster of three: replicas that are alike, or are not."""
 
 from __future__ import annotations
 
