@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -143,9 +143,11 @@ def candidates(line: str) -> list[str]:
 
 
 def test_the_scripts_are_told_what_they_ask(
-    broker: BarnabasProcess, names: tuple[str, str], topic_name: Callable[[], str]
+    broker: BarnabasProcess, names: tuple[str, str], tmp_path: Path
 ) -> None:
     topic, group = names
+    config = tmp_path / "client.properties"
+    config.write_text(f"bootstrap.servers={broker.bootstrap}\n")
     at = f"--bootstrap-server {broker.bootstrap}"
 
     assert topic in candidates(f"kafka-console-consumer {at} --topic ")
@@ -153,6 +155,8 @@ def test_the_scripts_are_told_what_they_ask(
     assert "__consumer_offsets" in candidates(f"kafka-topics {at} --topic __")
     assert group in candidates(f"barnabas groups lag {at} --group ")
     assert topic in candidates(f"barnabas topics tail {at} ")
+    assert topic in candidates(f"kafka-topics --command-config {config} --topic ")
+    assert candidates("kafka-topics --command-config /no/such/file --topic ") == []
     assert candidates(f"kafka-topics --bootstrap-server {NOBODY} --topic ") == []
     assert candidates("kafka-topics --bootstrap-server nonsense:port --topic ") == []
     assert "--describe" in candidates("kafka-topics --de")
