@@ -201,6 +201,7 @@ OTHER_TOOLS = {
     "barnabas start",
     "kafka-server-start",
     "kafka-server-stop",
+    "kafka-storage",
     "zookeeper-server-start",
     "kafka-dump-log",
     "barnabas completion",
