@@ -218,6 +218,20 @@ def test_a_throttled_move_is_told_and_cancelled_alike(play: Play) -> None:
     assert "Successfully cancelled partition reassignments for: T-0,T-1" in told
 
 
+def test_a_move_that_only_adds_replicas_is_cancelled_alike(play: Play) -> None:
+    def scene(stage: Stage) -> None:
+        stage.create("1:2")
+        stage.fill()
+        plan = stage.plan({0: [1, 2, 3]})
+        stage.reassign(plan, "--execute --throttle 1000")
+        stage.reassign(plan, "--cancel --preserve-throttles")
+        stage.reassign(plan, "--cancel")
+
+    told = play(scene)
+    assert told.count("Successfully cancelled") == 1
+    assert told.count("Clearing topic-level throttles") == 1
+
+
 def test_plans_that_cannot_be_are_refused_alike(play: Play) -> None:
     def scene(stage: Stage) -> None:
         stage.create("1:2")

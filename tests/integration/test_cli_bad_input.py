@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 from barnabas_process import BarnabasProcess
+from dying_broker import DyingBroker
+from silent_server import SilentServer
 from terminal import CTRL_C, Terminal
-from unhelpful_servers import UnhelpfulServer
 
 from barnabas.cli.tools import RUN_CLASS, TOOLS
 
@@ -200,6 +201,7 @@ OTHER_TOOLS = {
     "barnabas start",
     "kafka-server-start",
     "kafka-server-stop",
+    "kafka-storage",
     "zookeeper-server-start",
     "kafka-dump-log",
     "barnabas completion",
@@ -267,23 +269,23 @@ def test_without_a_broker_it_is_said_what_to_do(name: str, tmp_path: Path) -> No
 
 
 @pytest.fixture(scope="module")
-def hangs_up() -> Iterator[UnhelpfulServer]:
-    with UnhelpfulServer(hangs_up=True) as server:
-        yield server
+def dying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DyingBroker]:
+    with DyingBroker(tmp_path_factory.mktemp("dying")) as broker:
+        yield broker
 
 
 @pytest.mark.parametrize("name", TOOLS_OF_BROKERS)
-def test_a_broker_that_goes_away_is_said_to_have_gone(
-    name: str, hangs_up: UnhelpfulServer, tmp_path: Path
+def test_a_broker_that_goes_away_midway_is_named(
+    name: str, dying: DyingBroker, tmp_path: Path
 ) -> None:
-    said = fault(of(name, TOOLS_OF_BROKERS[name].good, hangs_up.address, tmp_path))
+    dying.live_for(2)
 
-    assert hangs_up.address in said
+    assert dying.address in fault(of(name, TOOLS_OF_BROKERS[name].good, dying.address, tmp_path))
 
 
 @pytest.mark.parametrize("name", TOOLS_OF_BROKERS)
 def test_ctrl_c_ends_it_and_gives_the_terminal_back(name: str, tmp_path: Path) -> None:
-    with UnhelpfulServer(hangs_up=False) as server:
+    with SilentServer() as server:
         command = of(name, TOOLS_OF_BROKERS[name].good, server.address, tmp_path)
         terminal = Terminal(command)
         try:

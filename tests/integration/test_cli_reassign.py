@@ -140,3 +140,37 @@ def test_controllers_list_and_cancel_moves(moving: Moving) -> None:
     ended = subprocess.run([*tool, "--cancel", *line], capture_output=True, text=True, check=True)
     assert "Successfully cancelled partition reassignment for: big-0" in ended.stdout
     assert moving.reassign("--list").stdout == "No partition reassignments found.\n"
+
+
+def test_tools_do_without_a_broker_that_is_away(moving: Moving, tmp_path: Path) -> None:
+    """What it alone had is told to be out of reach, at once; the rest is told and moved."""
+    moving.run("kafka-topics", "--create --topic lost --replica-assignment 0")
+    moving.cluster.brokers[0].stop()
+
+    offsets = moving.run("kafka-get-offsets", "--topic big,lost", status=1)
+    assert offsets.stdout == f"big:0:{RECORDS}\n"
+    assert offsets.stderr == (
+        "Skip getting offsets for topic-partition lost-0 due to error: "
+        "The partition has no leader at the moment.\n"
+    )
+    path = tmp_path / "offsets.json"
+    wishes = [{"topic": name, "partition": 0, "offset": 7} for name in ("big", "lost")]
+    path.write_text(json.dumps({"partitions": wishes}))
+    deleted = moving.run("kafka-delete-records", f"--offset-json-file {path}", status=1)
+    assert deleted.stdout.splitlines()[2:] == [
+        "partition: big-0\tlow_watermark: 7",
+        "partition: lost-0\terror: The partition has no leader at the moment.",
+    ]
+    shown = moving.run("kafka-log-dirs", "--describe --json")
+    assert [each["broker"] for each in json.loads(shown.stdout)["brokers"]] == [1, 2]
+
+    moved = moving.reassign("--execute {plan} --wait")
+    saved = json.loads(next(line for line in moved.stdout.splitlines() if line.startswith("{")))
+    (big,) = saved["partitions"]
+    assert (big["replicas"], big["log_dirs"][0]) == ([0, 1], "any")
+    assert big["log_dirs"][1].startswith(str(tmp_path))
+    assert "Reassignment of partition big-0 is completed." in moved.stdout
+    elected = moving.run(
+        "kafka-leader-election", "--election-type preferred --topic big --partition 0"
+    )
+    assert elected.stdout.endswith("for partitions big-0\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,28 +68,24 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Terminal]:
         terminal.close()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kafka-topics.sh --desc\t --bootstrap-server {} --topic completed-\t",
+        "barnabas topics --describe --bootstrap-server={} --topic=completed-\t",
+    ],
+    ids=["a word", "an equals sign"],
+)
 def test_a_topic_is_completed_from_the_broker_and_the_line_runs(
-    shell: Terminal, broker: BarnabasProcess, names: tuple[str, str]
+    line: str, shell: Terminal, broker: BarnabasProcess, names: tuple[str, str]
 ) -> None:
     topic, _ = names
 
-    shell.type(f"kafka-topics.sh --bootstrap-server {broker.bootstrap} --desc".encode())
-    shell.type(b"\t--topic completed-\t")
+    shell.type(line.format(broker.bootstrap).encode())
     shell.read_until(b"-in-full")
     shell.type(b"\n")
 
-    shell.read_until(f"Topic: {topic}\t".expandtabs().encode()[: len(topic) + 7])
-    shell.read_until(b"PartitionCount: 1")
-
-
-def test_a_value_after_an_equals_sign_is_completed(
-    shell: Terminal, broker: BarnabasProcess, names: tuple[str, str]
-) -> None:
-    shell.type(f"barnabas topics --describe --bootstrap-server={broker.bootstrap} ".encode())
-    shell.type(b"--topic=completed-\t")
-    shell.read_until(b"-in-full")
-    shell.type(b"\n")
-
+    shell.read_until(f"Topic: {topic}".encode())
     shell.read_until(b"PartitionCount: 1")
 
 
@@ -147,9 +143,11 @@ def candidates(line: str) -> list[str]:
 
 
 def test_the_scripts_are_told_what_they_ask(
-    broker: BarnabasProcess, names: tuple[str, str], topic_name: Callable[[], str]
+    broker: BarnabasProcess, names: tuple[str, str], tmp_path: Path
 ) -> None:
     topic, group = names
+    config = tmp_path / "client.properties"
+    config.write_text(f"bootstrap.servers={broker.bootstrap}\n")
     at = f"--bootstrap-server {broker.bootstrap}"
 
     assert topic in candidates(f"kafka-console-consumer {at} --topic ")
@@ -157,6 +155,8 @@ def test_the_scripts_are_told_what_they_ask(
     assert "__consumer_offsets" in candidates(f"kafka-topics {at} --topic __")
     assert group in candidates(f"barnabas groups lag {at} --group ")
     assert topic in candidates(f"barnabas topics tail {at} ")
+    assert topic in candidates(f"kafka-topics --command-config {config} --topic ")
+    assert candidates("kafka-topics --command-config /no/such/file --topic ") == []
     assert candidates(f"kafka-topics --bootstrap-server {NOBODY} --topic ") == []
     assert candidates("kafka-topics --bootstrap-server nonsense:port --topic ") == []
     assert "--describe" in candidates("kafka-topics --de")

@@ -18,6 +18,7 @@ from barnabas.cli.options import HELP, VERSION, Option
 from barnabas.cli.tools import RUN_CLASS, TOOLS, Tool, of_class, of_script, of_words
 
 BOOTSTRAP_NAMES = ("bootstrap-server", "broker-list")
+CONFIG_NAMES = ("command-config", "consumer.config", "producer.config")
 WORDBREAKS = "=:"
 """Where bash begins a word anew: what it is given must not repeat what stands before."""
 
@@ -51,6 +52,15 @@ class Candidate:
     about: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the line says of where the cluster is; None where it says nothing."""
+
+    servers: str | None = None
+    config: str | None = None
+    """The file with the client's properties."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """How the current word may go on."""
@@ -61,8 +71,7 @@ class Wanted:
     """... after this part of the word, such as `--topic=`, or the names before a comma."""
     candidates: Sequence[Candidate] = ()
     kind: Kind = Kind.NOTHING
-    servers: str | None = None
-    """The brokers that the line names."""
+    place: Place = Place()
 
     def matching(self, names: Sequence[str] = ()) -> list[Candidate]:
         """Whole words that the current one may become; `names` are those of a cluster."""
@@ -145,26 +154,26 @@ def _in_tool(tool: Tool, words: Sequence[str], command_of: CommandOf) -> Wanted:
         for option in (*command.options, HELP, VERSION)
         for spelling in (option.name, *option.aliases)
     }
-    servers = _servers(words)
+    place = _place(words)
     current = words[-1]
     if current.startswith("-"):
         name, equals, value = current.partition("=")
         option = known.get(name.lstrip("-"))
         if equals and option is not None:
-            return _value(option, value, f"{name}=", servers)
+            return _value(option, value, f"{name}=", place)
         return Wanted(prefix=current, candidates=_option_names(command.options, words))
     if len(words) > 1 and words[-2].startswith("-") and "=" not in words[-2]:
         option = known.get(words[-2].lstrip("-"))
         if option is not None and option.value:
-            return _value(option, current, "", servers)
-    return _word(command, words, servers)
+            return _value(option, current, "", place)
+    return _word(command, words, place)
 
 
-def _word(command: Command, words: Sequence[str], servers: str | None) -> Wanted:
+def _word(command: Command, words: Sequence[str], place: Place) -> Wanted:
     """A plain word, or an option of which no dash has been typed yet."""
     current = words[-1]
     if command.words_are:
-        return Wanted(prefix=current, kind=KINDS[command.words_are], servers=servers)
+        return Wanted(prefix=current, kind=KINDS[command.words_are], place=place)
     values = [Candidate(each) for each in command.word_values]
     if any(word in command.word_values for word in words[:-1]):
         values = []
@@ -185,7 +194,7 @@ def _option_names(options: Sequence[Option], words: Sequence[str]) -> list[Candi
     ]
 
 
-def _value(option: Option, typed: str, before: str, servers: str | None) -> Wanted:
+def _value(option: Option, typed: str, before: str, place: Place) -> Wanted:
     if option.choices:
         choices = [Candidate(each) for each in option.choices]
         return Wanted(prefix=typed, before=before, candidates=choices)
@@ -196,13 +205,17 @@ def _value(option: Option, typed: str, before: str, servers: str | None) -> Want
     else:
         return Wanted(prefix=typed, before=before)
     earlier, comma, last = typed.rpartition(",")
-    return Wanted(prefix=last, before=before + earlier + comma, kind=kind, servers=servers)
+    return Wanted(prefix=last, before=before + earlier + comma, kind=kind, place=place)
 
 
-def _servers(words: Sequence[str]) -> str | None:
+def _place(words: Sequence[str]) -> Place:
+    return Place(_value_in(words, BOOTSTRAP_NAMES), _value_in(words, CONFIG_NAMES))
+
+
+def _value_in(words: Sequence[str], names: Sequence[str]) -> str | None:
     for at, word in enumerate(words):
         name, equals, value = word.lstrip("-").partition("=")
-        if word.startswith("-") and name in BOOTSTRAP_NAMES:
+        if word.startswith("-") and name in names:
             return value if equals else next(iter(words[at + 1 :]), None)
     return None
 

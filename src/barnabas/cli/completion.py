@@ -8,11 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command
-from barnabas.cli.common import DEFAULT_BOOTSTRAP
+from barnabas.cli.common import DEFAULT_BOOTSTRAP, read_file
 from barnabas.cli.options import Option, Parsed, UsageError
 
 if TYPE_CHECKING:
-    from barnabas.cli.completing import Wanted
+    from barnabas.cli.completing import Place, Wanted
     from barnabas.cli.tools import Tool
     from barnabas.client.brokers import Brokers
 
@@ -71,20 +71,30 @@ def _command_of(tool: Tool) -> Command:
 
 
 def _names(wanted: Wanted) -> list[str]:
-    """Of topics or groups, from a broker that answers quickly and in plain text; else none."""
+    """Of topics or groups, from a broker that answers quickly; else none."""
     from barnabas.cli.completing import Kind
     from barnabas.client.brokers import Brokers
     from barnabas.client.errors import ClientError
     from barnabas.client.group_details import states_by_group
 
-    properties = {"bootstrap.servers": wanted.servers or DEFAULT_BOOTSTRAP}
     try:
+        properties = _properties(wanted.place)
         with Brokers.connect(properties, timeout_s=PATIENCE_S) as brokers:
             if wanted.kind is Kind.GROUPS:
                 return sorted(states_by_group(brokers))
             return _topics(brokers, with_internal=wanted.prefix.startswith("_"))
-    except (ClientError, ValueError):
+    except (ClientError, UsageError, ValueError):
         return []  # nothing to offer: whoever types on is told what is wrong
+
+
+def _properties(place: Place) -> dict[str, str]:
+    """Of the client, as the tool itself would have them."""
+    properties = {"bootstrap.servers": DEFAULT_BOOTSTRAP}
+    if place.config is not None:
+        properties |= read_file("command-config", place.config)
+    if place.servers is not None:
+        properties["bootstrap.servers"] = place.servers
+    return properties
 
 
 def _topics(brokers: Brokers, *, with_internal: bool) -> list[str]:

@@ -10,6 +10,7 @@ from barnabas.cli.common import (
     BOOTSTRAP,
     COMMAND_CONFIG,
     COMMAND_PROPERTY,
+    ZOOKEEPER,
     client_properties,
     older,
     read_pairs,
@@ -40,6 +41,7 @@ NUM_RECORDS = Option(
 
 OPTIONS = (
     BOOTSTRAP,
+    ZOOKEEPER,
     COMMAND_CONFIG,
     COMMAND_PROPERTY,
     older(COMMAND_CONFIG, "consumer.config"),
@@ -94,6 +96,7 @@ OPTIONS = (
     ),
     Option(name="hide-header", help="Leave out the line with the names of the columns."),
     Option(name="print-metrics", help="Print what the client library counted, in the end."),
+    Option(name="new-consumer", help="Accepted for old notes."),
     Option(name="threads", value="COUNT", whole=(1, INT_MAX), help="Accepted for old notes."),
     Option(
         name="num-fetch-threads",
@@ -118,13 +121,13 @@ def run(args: Parsed) -> int:
     wanted = check(args)
     date = date_of(args)
     properties = consumer_properties(args)
+    from barnabas.cli.perf_common import Statistics
     from barnabas.cli.perf_rows import (
         INTERVAL_HEADING,
         RECEIVED_HEADING,
         metrics_lines,
         received_line,
     )
-    from barnabas.cli.perf_statistics import Statistics
     from barnabas.cli.printing import print_lines
     from barnabas.client.connect import open_consumer
 
@@ -218,14 +221,18 @@ def receive(
     date: Callable[[int], str],
 ) -> tuple[Received, Received]:
     """All records, with a line for each interval if that is asked for."""
+    from barnabas.cli.perf_common import Interrupts, no_collections
     from barnabas.cli.perf_receiving import Receiver
     from barnabas.cli.perf_rows import interval_line
-    from barnabas.cli.perf_statistics import no_collections
     from barnabas.cli.printing import print_lines
     from barnabas.cli.progress import Progress
 
     wanted = check(args)
-    with Progress("receiving", total=wanted) as progress:
+    with (
+        Progress("receiving", total=wanted) as progress,
+        Interrupts() as interrupts,
+        no_collections(),
+    ):
 
         def on_interval(start: Received, end: Received) -> None:
             if args.has("show-detailed-stats"):
@@ -242,9 +249,9 @@ def receive(
             interval_ms=args.number("reporting-interval") or INTERVAL_MS,
             on_interval=on_interval,
             on_progress=progress.at,
+            check=interrupts.check,
         )
-        with no_collections():
-            return receiver.run()
+        return receiver.run()
 
 
 COMMAND = Command(

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cli.deserializers import Deserializer, deserializer, java_double
+from barnabas.cli.deserializers import DESERIALIZERS, Deserializer, deserializer, java_double
 from barnabas.cli.options import UsageError
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.json_form import json_form
@@ -65,16 +65,23 @@ def java_json(value: Any) -> str:
 
 def text_parser(key_class: str, value_class: str) -> Parser:
     """Keys and values as these decoders print them."""
-    read_key = decoder("--key-decoder-class", key_class)
-    read_value = decoder("--value-decoder-class", value_class)
+    read_key = _as_text(decoder("--key-decoder-class", key_class))
+    read_value = _as_text(decoder("--value-decoder-class", value_class))
 
     def parse(record: Record) -> Parsed:
+        _, _, key, value, _, _ = record
         return (
-            None if record.key is None else read_key(record.key).decode("utf-8", "replace"),
-            None if record.value is None else read_value(record.value).decode("utf-8", "replace"),
+            None if key is None else read_key(key),
+            None if value is None else read_value(value),
         )
 
     return parse
+
+
+def _as_text(read: Deserializer) -> Callable[[bytes], str]:
+    if read is DESERIALIZERS["StringDeserializer"]:  # the usual one, without a detour
+        return lambda data: data.decode("utf-8", "replace")
+    return lambda data: read(data).decode("utf-8", "replace")
 
 
 def decoder(option: str, name: str) -> Deserializer:

@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 from barnabas.base.errors import ApiError, InvalidRecord
 from barnabas.cli.deserializers import DeserializeError
 from barnabas.cli.dump_log_decoders import Parser
-from barnabas.cli.dump_log_lines import batch_line, record_line
+from barnabas.cli.dump_log_lines import batch_line, record_lines
 from barnabas.records.batch import Record, decode_body, record_body
 from barnabas.records.crc import crc32c
 from barnabas.records.header import (
@@ -228,16 +228,14 @@ def log_lines(path: str, wishes: Wishes, findings: Findings, tick: Tick) -> Iter
             valid = batch.position + batch.header.size_bytes
             if wishes.deep:
                 try:
+                    line_of = record_lines(
+                        batch.header, parser=wishes.parser, skip_metadata=wishes.skip_metadata
+                    )
                     for record in records_of(batch):
                         if record.offset != last_offset + 1:
                             findings.note_gap(name, last_offset, record.offset)
                         last_offset = record.offset
-                        yield record_line(
-                            record,
-                            batch.header,
-                            parser=wishes.parser,
-                            skip_metadata=wishes.skip_metadata,
-                        )
+                        yield line_of(record)
                 except (DamagedError, InvalidRecord, DeserializeError) as error:
                     findings.note_damage(name, str(error))
         if valid < size and wishes.max_bytes is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import InvalidRecord
@@ -53,36 +55,53 @@ def _optional(value: int | None) -> str:
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 
-def record_line(
-    record: Record, header: BatchHeader, *, parser: Parser | None, skip_metadata: bool
-) -> str:
-    """One record; `parser` is None if keys and values are not asked for.
+def record_lines(
+    header: BatchHeader, *, parser: Parser | None, skip_metadata: bool
+) -> Callable[[Record], str]:
+    """The function from the records of one batch to their lines.
 
-    `DeserializeError` if they are not what the parser expects.
+    `parser` is None if keys and values are not asked for.  The function raises `DeserializeError`
+    if they are not what the parser expects.
     """
-    line = "" if skip_metadata else _metadata(record, header)
-    if parser is None or header.is_control:
-        return line
-    prefix = f"{INDENT} " if skip_metadata else " "
-    key, value = parser(record)
-    if key is not None:
-        line += f"{prefix}key: {key}"
-        prefix = " "
-    if value is not None:
-        line += f"{prefix}payload: {value}"
+    if skip_metadata:
+        if parser is None or header.is_control:
+            return _nothing
+        return partial(_contents, parser)
+    kind = time_type(header)
+    if header.is_control:
+        return lambda record: _metadata(record, kind) + _control(record)
+    if parser is None:
+        return lambda record: _metadata(record, kind)
+
+    def line(record: Record) -> str:
+        key, value = parser(record)
+        shown_key = "" if key is None else f" key: {key}"
+        shown_value = "" if value is None else f" payload: {value}"
+        return f"{_metadata(record, kind)}{shown_key}{shown_value}"
+
     return line
 
 
-def _metadata(record: Record, header: BatchHeader) -> str:
-    key_size = -1 if record.key is None else len(record.key)
-    value_size = -1 if record.value is None else len(record.value)
-    keys = ",".join(_text(name) for name, _ in record.headers) if record.headers else ""
-    line = (
-        f"{INDENT} offset: {record.offset} {time_type(header)}: {record.timestamp} "
-        f"keySize: {key_size} valueSize: {value_size} sequence: {record.sequence} "
-        f"headerKeys: [{keys}]"
+def _nothing(record: Record) -> str:
+    return ""
+
+
+def _contents(parser: Parser, record: Record) -> str:
+    key, value = parser(record)
+    parts = [] if key is None else [f"key: {key}"]
+    if value is not None:
+        parts.append(f"payload: {value}")
+    return f"{INDENT} {' '.join(parts)}" if parts else ""
+
+
+def _metadata(record: Record, kind: str) -> str:
+    offset, timestamp, key, value, headers, sequence = record
+    return (
+        f"{INDENT} offset: {offset} {kind}: {timestamp} "
+        f"keySize: {-1 if key is None else len(key)} "
+        f"valueSize: {-1 if value is None else len(value)} sequence: {sequence} "
+        f"headerKeys: [{','.join(_text(name) for name, _ in headers) if headers else ''}]"
     )
-    return line + _control(record) if header.is_control else line
 
 
 def _text(name: str) -> str:

@@ -83,12 +83,15 @@ def run(args: Parsed) -> int:
     acks = required(args, "producer-acks")
     assert count is not None, "checked before"
     properties = client_properties(args, files=["command-config"], pairs=[])
+    from barnabas.cli.perf_common import Interrupts
     from barnabas.cli.perf_round_trips import RoundTrips
 
     raise_on_sigterm()
     trips = RoundTrips.open(properties, topic=topic, acks=acks, warn=warn)
     try:
-        measure(trips, shape, count)
+        with Interrupts() as interrupts:
+            trips.check = interrupts.check
+            measure(trips, shape, count)
     finally:
         trips.close()
     return 0

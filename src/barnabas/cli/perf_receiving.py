@@ -42,6 +42,8 @@ class Receiver:
     interval_ms: int
     on_interval: Callable[[Received, Received], None]
     on_progress: Callable[[int], None]
+    check: Callable[[], None]
+    """Raises if it is time to stop."""
     count: int = 0
     size_bytes: int = 0
     joining_ms: int = 0
@@ -65,6 +67,7 @@ class Receiver:
                 self.on_progress(self.count)
             elif now - heard > self.timeout_s:
                 break
+            self.check()
             self.troubles.check()
             if (moment := self._so_far()).time_ms - last.time_ms >= self.interval_ms:
                 self.on_interval(last, moment)

@@ -30,6 +30,10 @@ CONSUMER = {
 }
 
 
+def _go_on() -> None:
+    """There is always time."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutRecord:
     value: bytes
@@ -45,6 +49,8 @@ class RoundTrips:
     producer: Producer
     consumer: Consumer
     troubles: Sequence[Troubles]
+    check: Callable[[], None] = _go_on
+    """Raises if it is time to stop."""
 
     @classmethod
     def open(
@@ -113,8 +119,7 @@ class RoundTrips:
         )
         while not failed:
             self.producer.poll(WAIT_S)
-            for each in self.troubles:
-                each.check()
+            self._look()
         if failed[0] is not None:
             raise CommandError(f"a record was not sent: {failed[0].str()}")
 
@@ -123,10 +128,14 @@ class RoundTrips:
             message = self.consumer.poll(WAIT_S)
             if message is not None:
                 return message
-            for each in self.troubles:
-                each.check()
+            self._look()
             if time.monotonic() > give_up:
                 raise CommandError(why)
+
+    def _look(self) -> None:
+        self.check()
+        for each in self.troubles:
+            each.check()
 
 
 def check(sent: OutRecord, got: Any) -> None:

@@ -97,6 +97,8 @@ class LoadSender:
     values: Iterator[bytes]
     say: Callable[[str], None]
     on_progress: Callable[[int], None]
+    check: Callable[[], None]
+    """Raises if it is time to stop."""
     acknowledgements: Acknowledgements = field(default_factory=Acknowledgements)
     total: SendStats = field(init=False)
     steady: SendStats | None = None
@@ -150,6 +152,7 @@ class LoadSender:
     def _look(self, wait_s: float) -> None:
         """Lets the library report, counts it, and tells what is due."""
         self.producer.poll(wait_s)
+        self.check()
         self.troubles.check()
         latencies_ms, size_bytes = self.acknowledgements.take()
         self._count(latencies_ms, size_bytes)

@@ -121,9 +121,9 @@ def run(args: Parsed) -> int:
     load = load_of(args)
     properties = producer_properties(args)
     values = values_of(args)
+    from barnabas.cli.perf_common import Interrupts, Statistics, no_collections
     from barnabas.cli.perf_rows import metrics_lines
     from barnabas.cli.perf_sending import LoadSender
-    from barnabas.cli.perf_statistics import Statistics, no_collections
     from barnabas.cli.progress import Progress
     from barnabas.client.connect import fetch_metadata, open_producer
 
@@ -148,18 +148,20 @@ def run(args: Parsed) -> int:
             print_lines([line])
             sys.stdout.flush()
 
-        sender = LoadSender(
-            producer=producer,
-            troubles=troubles,
-            load=load,
-            values=values,
-            say=say,
-            on_progress=progress.at,
-        )
-        with translated_errors(), no_collections():
+        with translated_errors():
             if load.transaction_ms is not None:
                 producer.init_transactions()
-            sender.run()
+            with Interrupts() as interrupts, no_collections():
+                sender = LoadSender(
+                    producer=producer,
+                    troubles=troubles,
+                    load=load,
+                    values=values,
+                    say=say,
+                    on_progress=progress.at,
+                    check=interrupts.check,
+                )
+                sender.run()
     print_lines(sender.summary())
     if args.has("print-metrics"):
         print_lines(

@@ -99,9 +99,9 @@ class Progress:
             elapsed_s=now - self._begun,
             columns=columns,
         )
+        self._is_on_screen = True  # before it is: Ctrl-C may come in between
         self._stream.write(f"{CLEAR}{text}")
         self._stream.flush()
-        self._is_on_screen = True
 
     def clear(self) -> None:
         """Takes the line away, before something else is printed; `at` draws it again."""

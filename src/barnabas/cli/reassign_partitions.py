@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, CommandError
@@ -19,28 +19,26 @@ if TYPE_CHECKING:
 
 
 def run(args: Parsed) -> int:
-    action = check(args)
-    # Files are read before any broker is asked: what is wrong in them does not depend on one.
-    plan = topics = brokers = None
-    if action == "generate":
-        topics, brokers = read_topics(args)
-    elif action != "list":
-        plan = read_plan(args, action)
+    act = prepare(check(args), args)
     properties = client_properties(args, files=["command-config"], pairs=[])
     from barnabas.client.replica_admin import ReplicaAdmin
 
     with ReplicaAdmin.connect(properties) as admin:
-        if plan is None and topics is not None and brokers is not None:
-            return _generate(admin, topics, brokers, by_rack=not args.has("disable-rack-aware"))
-        if plan is None:
-            return _list(admin, args)
-        match action:
-            case "execute":
-                return _execute(admin, args, plan)
-            case "verify":
-                return _verify(admin, args, plan)
-            case _:
-                return _cancel(admin, args, plan)
+        return act(admin)
+
+
+def prepare(action: str, args: Parsed) -> Callable[[ReplicaAdmin], int]:
+    """What is to be done.  Files are read here, before any broker is asked."""
+    match action:
+        case "list":
+            return lambda admin: _list(admin, args)
+        case "generate":
+            topics, brokers = read_topics(args)
+            by_rack = not args.has("disable-rack-aware")
+            return lambda admin: _generate(admin, topics, brokers, by_rack=by_rack)
+    plan = read_plan(args, action)
+    act = {"execute": _execute, "verify": _verify, "cancel": _cancel}[action]
+    return lambda admin: act(admin, args, plan)
 
 
 def read_topics(args: Parsed) -> tuple[list[str], list[int]]:
@@ -83,8 +81,9 @@ def _generate(
 def _known_topics(admin: ReplicaAdmin, topics: Collection[str]) -> dict[Place, tuple[int, ...]]:
     """The replicas of all partitions of these topics, all of which must exist."""
     current = admin.assignment(topics)
-    for missing in sorted(set(topics) - {topic for topic, _ in current}):
-        raise CommandError(f"Topic {missing} not found.")
+    missing = sorted(set(topics) - {topic for topic, _ in current})
+    if missing:
+        raise CommandError(f"Topic {missing[0]} not found.")
     return current
 
 
@@ -126,8 +125,9 @@ def _current_places(admin: ReplicaAdmin, plan: Plan) -> dict[Place, tuple[int, .
 
     known = {broker.node_id for broker in admin.cluster()}
     wanted = plan.places
-    for unknown in sorted({id_ for replicas in wanted.values() for id_ in replicas} - known):
-        raise CommandError(f"Unknown broker id {unknown}")
+    unknown = sorted({id_ for replicas in wanted.values() for id_ in replicas} - known)
+    if unknown:
+        raise CommandError(f"Unknown broker id {unknown[0]}")
     found = _known_topics(admin, {topic for topic, _ in wanted})
     missing = sorted(place for place in wanted if place not in found)
     if missing:
@@ -172,6 +172,7 @@ def _verify(admin: ReplicaAdmin, args: Parsed, plan: Plan) -> int:
     from barnabas.cli.reassign_partitions_wait import wait
 
     if args.has("wait"):
+        sys.stdout.flush()  # what undoes the moves can be read while they are waited for
         wait(admin, plan)
     under_way = admin.reassignments()
     current = admin.assignment({topic for topic, _ in plan.places})

@@ -42,7 +42,14 @@ def stored_directories(
     admin: ReplicaAdmin, assignment: Mapping[Place, Sequence[int]]
 ) -> dict[Replica, str]:
     """The log directories of replicas, as far as their brokers are there to tell."""
-    found: dict[Replica, str] = {}
+    return {replica: path for replica, (path, _) in stored(admin, assignment).items()}
+
+
+def stored(
+    admin: ReplicaAdmin, assignment: Mapping[Place, Sequence[int]]
+) -> dict[Replica, tuple[str, int]]:
+    """Log directory and size of replicas, as far as their brokers are there to tell."""
+    found: dict[Replica, tuple[str, int]] = {}
     for broker in sorted({id_ for replicas in assignment.values() for id_ in replicas}):
         places = [place for place, replicas in assignment.items() if broker in replicas]
         try:
@@ -51,7 +58,7 @@ def stored_directories(
             admin.forget(broker)
             continue
         found |= {
-            (each.topic, each.partition, broker): directory.path
+            (each.topic, each.partition, broker): (directory.path, each.size)
             for directory in directories
             for each in directory.replicas
             if not each.is_future

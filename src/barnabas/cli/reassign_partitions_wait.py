@@ -11,9 +11,8 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.cli.progress import Progress
-from barnabas.cli.reassign_partitions_directories import find_directories
+from barnabas.cli.reassign_partitions_directories import find_directories, stored
 from barnabas.client.brokers import Place
-from barnabas.client.errors import ClientError
 from barnabas.client.patience import Patience
 
 if TYPE_CHECKING:
@@ -69,18 +68,5 @@ def _sizes(
     admin: ReplicaAdmin, moving: Mapping[Place, Reassignment]
 ) -> dict[tuple[Place, int], int]:
     """As far as brokers answer: one that is away does not end the waiting for it."""
-    found: dict[tuple[Place, int], int] = {}
-    for broker in sorted({id_ for each in moving.values() for id_ in each.replicas}):
-        places = [place for place, each in moving.items() if broker in each.replicas]
-        try:
-            directories = admin.log_directories(broker, places)
-        except ClientError:
-            admin.forget(broker)
-            continue
-        found |= {
-            ((each.topic, each.partition), broker): each.size
-            for directory in directories
-            for each in directory.replicas
-            if not each.is_future
-        }
-    return found
+    found = stored(admin, {place: each.replicas for place, each in moving.items()})
+    return {((topic, number), broker): size for (topic, number, broker), (_, size) in found.items()}

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from barnabas.cli.formatters import Formatter, Headers, HeaderValue
+from barnabas.cli.formatters import Formatter, Headers, HeaderValue, Record
 
 Place = tuple[str, int]
 """A topic and the number of a partition."""
@@ -19,17 +19,10 @@ DIM, PLAIN = "\x1b[2m", "\x1b[0m"
 PLACE_COLUMNS = 8
 
 
-class TopicRecord(Protocol):
-    """A message of confluent-kafka, as far as it is shown."""
+class TopicRecord(Record, Protocol):
+    """A message of confluent-kafka that knows its topic."""
 
     def topic(self) -> str | None: ...
-    def key(self) -> bytes | None: ...
-    def value(self) -> bytes | None: ...
-    def headers(self) -> Headers | None: ...
-    def timestamp(self) -> tuple[int, int]: ...
-    def partition(self) -> int | None: ...
-    def offset(self) -> int | None: ...
-    def leader_epoch(self) -> int | None: ...
 
 
 def first_spans(

@@ -38,6 +38,12 @@ TOOLS = {
         "Start a broker from a properties file.",
         java_class="Kafka",
     ),
+    "storage": Tool(
+        "barnabas.cli.storage",
+        "kafka-storage",
+        "Give the directories of a broker the id of its cluster.",
+        java_class="StorageTool",
+    ),
     "zookeeper-server-start": Tool(
         "barnabas.cli.zookeeper_server_start",
         "zookeeper-server-start",

@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import NotLeader, StorageFailed
+from barnabas.records.batch import iter_headers
 from barnabas.replication.fetcher import Reset, truncation_offset
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def append(
     """Queue a leader's batches for the next write; `records` must not change until then."""
     log = follower_log(partition, partition.leader_epoch)
     try:
+        _begin_with_batch(log, records, now_ms=now_ms)
         log.append_as_follower(records, now_ms=now_ms)
     except StorageFailed as failure:
         # Batches before the one that failed may be queued, or have failed without anybody being
@@ -42,6 +44,17 @@ def append(
         replicas.append_failed(partition, failure)
         raise
     replicas.mark_dirty(partition)
+
+
+def _begin_with_batch(log: Log, records: memoryview, *, now_ms: int) -> None:
+    """A leader's log may begin in the middle of a batch, after DeleteRecords: an empty log that was
+    to begin there begins with that batch.  Where it begins for readers follows with the watermarks.
+    """
+    if log.start_offset < log.end_offset:
+        return
+    _, first = next(iter_headers(records), (0, None))
+    if first is not None and first.base_offset < log.end_offset <= first.last_offset:
+        log.reset_to(first.base_offset, now_ms=now_ms)
 
 
 def follow_watermarks(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.cli.command import Command
-from barnabas.cli.completing import Candidate, Kind, Wanted, complete, lines_for, split
+from barnabas.cli.completing import Candidate, Kind, Place, Wanted, complete, lines_for, split
 from barnabas.cli.options import Option, Parsed
 from barnabas.cli.tools import TOOLS, Tool
 
@@ -93,11 +93,12 @@ def test_values_are_offered_where_they_are_known() -> None:
 def test_names_of_the_cluster_are_wanted_from_the_brokers_of_the_line() -> None:
     line = wanted("kafka-topics --broker-list h:1 --topic or")
 
-    assert (line.kind, line.servers) == (Kind.TOPICS, "h:1")
+    assert (line.kind, line.place) == (Kind.TOPICS, Place("h:1"))
     assert [each.text for each in line.matching(["orders", "payments"])] == ["orders"]
     assert wanted("kafka-topics --group ").kind is Kind.GROUPS
-    assert wanted("kafka-topics --bootstrap-server=h:2 --topic=").servers == "h:2"
-    assert wanted("kafka-topics --topic ").servers is None
+    assert wanted("kafka-topics --bootstrap-server=h:2 --topic=").place == Place("h:2")
+    assert wanted("kafka-topics --topic ").place == Place()
+    assert wanted("kafka-topics --command-config f --topic ").place == Place(config="f")
 
 
 def test_after_a_comma_comes_another_name() -> None:

@@ -65,6 +65,15 @@ def test_without_options_settings_are_apache_kafkas() -> None:
     assert timeout_ms(words("--topic t --messages 1 --timeout 0")) == 0
 
 
+def test_options_of_old_notes_are_accepted() -> None:
+    line = (
+        "--broker-list b:1 --messages 5 --topic t --threads 1 --num-fetch-threads 1 --new-consumer"
+    )
+
+    assert check(words(line)) == 5
+    assert consumer_properties(words(line))["bootstrap.servers"] == "b:1"
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -147,6 +156,7 @@ def receive(
         interval_ms=0,
         on_interval=lambda start, end: intervals.append((start.count, end.count)),
         on_progress=lambda count: None,
+        check=lambda: None,
     )
     _, end = receiver.run()
     return end, consumer

@@ -182,6 +182,7 @@ def sender(load: Load, producer: FakeProducer, said: list[str]) -> LoadSender:
         values=iter([b"12345"] * load.count),
         say=said.append,
         on_progress=lambda count: None,
+        check=lambda: None,
     )
 
 

@@ -70,7 +70,12 @@ def test_checksums_are_those_of_the_bytes_not_of_the_header() -> None:
     half = batch(4)[:-1]
 
     found = marks(
-        {P: {1: ReplicaData(high_watermark=9, records=good + half), 2: ReplicaData(records=bad)}}
+        {
+            P: {
+                1: ReplicaData(high_watermark=9, records=good + half),
+                2: ReplicaData(records=bytes(bad)),
+            }
+        }
     )
 
     (one,) = found[P][1].batches

@@ -23,6 +23,7 @@ from confluent_kafka.admin import (
     MemberAssignment,
     MemberDescription,
 )
+from settled import settled
 
 from barnabas.client.connect import Troubles
 from barnabas.client.errors import ClientError, RefusedError, SilentBrokerError
@@ -30,15 +31,6 @@ from barnabas.client.group_admin import Committed, Group, GroupAdmin, GroupListi
 from barnabas.client.patience import Patience
 
 NOT_COORDINATOR = KafkaError(KafkaError.NOT_COORDINATOR, "ConsumerGroupDescribe: ")
-
-
-def settled(outcome: Any) -> Future[Any]:
-    future: Future[Any] = Future()
-    if isinstance(outcome, KafkaError):
-        future.set_exception(KafkaException(outcome))
-    else:
-        future.set_result(outcome)
-    return future
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import ElectionType, KafkaError, KafkaException, TopicPartition
+from settled import settled
 
 from barnabas.client.connect import Troubles
 from barnabas.client.errors import ClientError, RefusedError, SilentBrokerError
@@ -21,15 +22,6 @@ from barnabas.client.partition_admin import (
 from barnabas.client.patience import Patience
 
 NOT_LEADER = KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)
-
-
-def settled(outcome: Any) -> Future[Any]:
-    future: Future[Any] = Future()
-    if isinstance(outcome, KafkaError):
-        future.set_exception(KafkaException(outcome))
-    else:
-        future.set_result(outcome)
-    return future
 
 
 @dataclass(slots=True)

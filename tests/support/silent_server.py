@@ -1,4 +1,4 @@
-"""Servers that are no use to a client: one never answers, one hangs up."""
+"""A server that takes connections and never answers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ import threading
 from types import TracebackType
 
 
-class UnhelpfulServer:
-    """Accepts connections.  `hangs_up`: closes each when the first bytes come; else never answers.
+class SilentServer:
+    """A context manager with threads of its own."""
 
-    A context manager with threads of its own.
-    """
-
-    def __init__(self, *, hangs_up: bool) -> None:
-        self._hangs_up = hangs_up
+    def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept)]
@@ -25,7 +21,7 @@ class UnhelpfulServer:
     def address(self) -> str:
         return f"127.0.0.1:{self._listener.getsockname()[1]}"
 
-    def __enter__(self) -> UnhelpfulServer:
+    def __enter__(self) -> SilentServer:
         self._threads[0].start()
         return self
 
@@ -35,10 +31,10 @@ class UnhelpfulServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _end(self._listener)
+        end(self._listener)
         self._threads[0].join()
         for each in self._open:
-            _end(each)
+            end(each)
         for thread in self._threads[1:]:
             thread.join()
 
@@ -57,15 +53,13 @@ class UnhelpfulServer:
         try:
             while sock.recv(65536):
                 self.was_asked.set()
-                if self._hangs_up:
-                    break
         except OSError:
             pass  # the client has gone, which is all the same here
         finally:
             sock.close()
 
 
-def _end(sock: socket.socket) -> None:
+def end(sock: socket.socket) -> None:
     """Wakes whoever waits for it."""
     try:
         sock.shutdown(socket.SHUT_RDWR)

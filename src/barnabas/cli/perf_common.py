@@ -1,13 +1,18 @@
-"""What the load tools share: numbers of librdkafka for `--print-metrics`, and a quiet process."""
+"""What the load tools share: numbers of librdkafka for `--print-metrics`, and how a loop that calls
+it millions of times is left in peace, and is interrupted all the same.
+"""
 
 from __future__ import annotations
 
 import gc
 import json
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+from barnabas.cli.command import Terminated
 
 INTERVAL_MS = 500
 GIVE_UP_POLLS = 20
@@ -21,6 +26,35 @@ def no_collections() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+class Interrupts:
+    """Ctrl-C and SIGTERM, noted while it is entered and raised by `check`.
+
+    In a callback of the library they must not be raised: it forgets the exception, and says only
+    that there was one.  Main thread only.
+    """
+
+    def __init__(self) -> None:
+        self._noted: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: object) -> None:
+        self._noted = number
+
+    def check(self) -> None:
+        """Raises what has come."""
+        if self._noted is not None:
+            raise Terminated if self._noted == signal.SIGTERM else KeyboardInterrupt
 
 
 @dataclass(slots=True)
