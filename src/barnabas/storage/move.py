@@ -40,6 +40,9 @@ class _Piece:
     position: int
     length: int
     is_first: bool
+    is_synced: bool
+    """Durable at once, as of a segment that is still written: the loop thread makes the rest of it
+    durable, and must not have to wait for all of it."""
 
     def run(self) -> None:
         with (
@@ -47,6 +50,8 @@ class _Piece:
             self.pool.open_private(self.target, create=self.is_first) as new,
         ):
             new.write(self.position, [old.read(self.position, self.length)])
+            if self.is_synced:
+                new.sync()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +141,7 @@ class Move:
             position=position,
             length=length,
             is_first=segment not in self.copied,
+            is_synced=not segment.is_closed,
         )
 
         def done() -> int:

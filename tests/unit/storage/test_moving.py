@@ -320,3 +320,21 @@ def test_only_log_directories_that_work_can_be_moved_to(world: World) -> None:
     world.b.failure = StorageFailed("gone")
     with pytest.raises(StorageFailed):
         world.manager.directory_at(str(world.root / "b"))
+
+
+def test_of_the_segment_in_use_only_the_last_bytes_are_left_to_be_made_durable(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are synced on the loop thread, so that everybody waits for it."""
+    monkeypatch.setattr("barnabas.storage.move._PIECE", 100)
+    monkeypatch.setattr("barnabas.storage.move._LITTLE", 100)
+    fill(world.log, 5)
+    assert len(world.log.segments) == 1
+    world.begin()
+    pieces = 0
+    while world.log.directory.endswith("a/t-0"):
+        world.disk.synced.clear()
+        assert world.workers.step()
+        assert f"{0:020d}.log" in world.disk.synced
+        pieces += 1
+    assert pieces > 1
