@@ -9,7 +9,8 @@ other paths.  Every byte has the position it had, so answers on their way notice
 Everything that was copied is durable before the log is taken away from where it was: first its old
 directory is renamed to end in `-moved`, then the new one gets the log's name, and the old one
 becomes a `-delete`.  With both `-moved` and `-future` there, a move is finished at the next start;
-with `-future` alone it begins anew.
+with `-future` alone it begins anew.  A disk that refuses the second name and will not have the
+first one back has failed: both are left as they are, for that start.
 """
 
 from __future__ import annotations
@@ -102,6 +103,10 @@ class Moves:
             if work is None:
                 self._finish(move)
                 return True
+        except _BetweenNames as failure:
+            del self._moves[move.key]  # and nothing is removed: the next start needs both
+            self._manager.fail_directory(self._manager.directory_of(move.log), failure)
+            return True
         except StorageFailed as failure:
             self._failed(move, failure)
             return True
@@ -184,16 +189,26 @@ class _Done:
         self.moves.copied(self.move, error, self.done)
 
 
+class _BetweenNames(StorageFailed):
+    """The log has left its old place, is not known to be in its new one, and cannot be put back."""
+
+
 def _swap(pool: FilePool, old: str, left: str, future: str, new: str) -> None:
     """`old` becomes `left` and `future` becomes `new`; or neither, if the disk refuses."""
     pool.rename(old, left)
     try:
         pool.sync_directory(_parent(left))
         pool.rename(future, new)
-    except StorageFailed:
-        pool.rename(left, old)
+        pool.sync_directory(_parent(new))
+    except StorageFailed as failure:
+        try:
+            if not pool.exists(future):
+                pool.rename(new, future)
+            pool.rename(left, old)
+            pool.sync_directory(_parent(old))  # before what was copied goes
+        except StorageFailed as another:
+            raise _BetweenNames(f"{old} is neither there nor in {new}: {another}") from failure
         raise
-    pool.sync_directory(_parent(new))
 
 
 def _let_go(pool: FilePool, left: str, gone: str) -> str:

@@ -322,6 +322,55 @@ def test_only_log_directories_that_work_can_be_moved_to(world: World) -> None:
         world.manager.directory_at(str(world.root / "b"))
 
 
+def test_a_disk_that_does_not_keep_the_second_name_leaves_the_log_where_it_was(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(world.log, 30)
+    world.begin()
+    sync = world.manager.pool.sync_directory
+
+    def refuse(path: str) -> None:
+        if path == world.b.path and (world.root / "b/t-0").exists():
+            raise StorageFailed("no")
+        sync(path)
+
+    monkeypatch.setattr(world.manager.pool, "sync_directory", refuse)
+    world.finish()
+    monkeypatch.undo()
+    assert world.names == ["a/t-0", "b/t-0-future"]
+    assert (list(world.a.logs), list(world.b.logs)) == ([KEY], [])
+    append(world.log, batch(b"on"))
+    world.log.roll(NOW)
+    again = world.start().get("t", 0)
+    assert again is not None
+    assert again.end_offset == 31
+
+
+def test_a_log_between_two_names_is_not_used_and_the_next_start_finishes_its_move(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(world.log, 30)
+    world.begin()
+    rename = world.manager.pool.rename
+
+    def refuse(old: str, new: str) -> None:
+        if old.endswith(("-future", "-moved")):
+            raise StorageFailed("no")
+        rename(old, new)
+
+    monkeypatch.setattr(world.manager.pool, "rename", refuse)
+    world.finish()
+    monkeypatch.undo()
+    assert world.a.failure is not None
+    assert world.manager.logs == {}
+    world.manager.tick(NOW + 60_001)
+    world.finish()
+    assert world.names == ["a/t-0-moved", "b/t-0-future"]
+    again = world.start().get("t", 0)
+    assert again is not None
+    assert (again.directory, again.end_offset) == (str(world.root / "b/t-0"), 30)
+
+
 def test_of_the_segment_in_use_only_the_last_bytes_are_left_to_be_made_durable(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
