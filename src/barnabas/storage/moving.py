@@ -57,9 +57,12 @@ class Moves:
         return [move for move in self._moves.values() if move.target is directory]
 
     def begin(self, log: Log, target: LogDirectory) -> None:
-        """Move `log` there; a move to elsewhere is given up, one to where it is is none."""
+        """Move `log` there; a move to elsewhere is given up, one to where it is is none.
+
+        So is a move of a log that had its name before: it may not have been looked at since.
+        """
         move = self._moves.get((log.topic, log.partition))
-        if move is not None and move.target is not target:
+        if move is not None and (move.target is not target or move.log is not log):
             self._give_up(move)
             move = None
         if move is None and self._manager.directory_of(log) is not target:
@@ -69,6 +72,8 @@ class Moves:
 
     def tick(self) -> None:
         """A second has passed: as much may be copied as the setting allows in one."""
+        for move in [each for each in self._moves.values() if not self._is_wanted(each)]:
+            self._give_up(move)
         self._budget = min(self._budget, 0.0) + self._manager.settings.move_bytes_per_second
         self._go_on()
 

@@ -371,6 +371,36 @@ def test_a_log_between_two_names_is_not_used_and_the_next_start_finishes_its_mov
     assert (again.directory, again.end_offset) == (str(world.root / "b/t-0"), 30)
 
 
+def test_a_log_that_is_made_anew_can_be_moved_before_the_move_of_the_old_one_has_ended(
+    world: World,
+) -> None:
+    fill(world.log, 30)
+    world.begin()
+    world.manager.delete(world.log)
+    world.manager.move(*KEY, world.a)
+    log = world.manager.create("t", 0, b"another topic id", CONFIG)
+    assert log.directory == str(world.root / "a/t-0")
+    append(log, batch(b"new"))
+    world.begin()
+    world.finish()
+    assert log.directory == str(world.root / "b/t-0")
+    assert values_of(log) == [b"new"]
+
+
+def test_a_move_of_a_log_that_is_gone_is_not_shown_behind_one_that_takes_long(
+    world: World,
+) -> None:
+    fill(world.log, 30)
+    world.manager.move("u", 0, world.a)
+    other = world.manager.create("u", 0, TOPIC_ID, CONFIG)
+    world.begin()
+    world.manager.move("u", 0, world.b)
+    assert [move.log for move in world.manager.moves.into(world.b)] == [world.log, other]
+    world.manager.delete(other)
+    world.manager.moves.tick()
+    assert [move.log for move in world.manager.moves.into(world.b)] == [world.log]
+
+
 def test_of_the_segment_in_use_only_the_last_bytes_are_left_to_be_made_durable(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
