@@ -212,3 +212,11 @@ def test_a_client_whose_commits_are_all_different_is_not_learnt_from_for_ever(
     answers(world, [Commit(offsets=((0, 1, 0, str(n)),)) for n in range(9)], apart=False)
     world.close()
     assert len(made) == 1
+
+
+def test_a_connection_keeps_no_large_commit(world: World, short_ways: list[bool]) -> None:
+    like = [Commit(client_id="c" * 9_000, offsets=((0, n, 0, ""),)) for n in range(3)]
+    got = answers(world, like, apart=False)
+    world.close()
+    assert short_ways == []
+    assert [answer[4:] for answer in got] == [got[0][4:]] * 3
