@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from group_machine import GROUP, GroupMachine, Pending, assignment, given, subscription
 
@@ -11,6 +11,7 @@ from barnabas.coordinator.group.embedded import decode_assignment, decode_subscr
 from barnabas.coordinator.group.state import Group
 
 E = ErrorCode
+T = TypeVar("T")
 
 
 class ClassicClient:
@@ -189,8 +190,8 @@ class ModernClient:
         reply = self.machine.consume(
             self.member_id,
             self.epoch,
-            names=self.names if tell else None,
-            regex=self.regex if tell else None,
+            names=self._told(self.names, []) if tell else None,
+            regex=self._told(self.regex, "") if tell else None,
             owned=self.owned if tell or acknowledges else None,
             instance=self.instance,
             assignor=self.assignor if tell else None,
@@ -200,6 +201,10 @@ class ModernClient:
             self.full = True
             return
         self._answered(reply)
+
+    def _told(self, value: T | None, nothing: T) -> T | None:
+        """Null leaves things as they are: in the place of a static member, as that had them."""
+        return value if self.instance is None or value is not None else nothing
 
     def _answered(self, reply: Any) -> None:
         match reply.error_code:

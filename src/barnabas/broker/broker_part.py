@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from barnabas.broker.listeners import BoundListener
     from barnabas.broker.machine import Machine
     from barnabas.broker.state import ControllerPort
+    from barnabas.replication.partition import Partition
     from barnabas.storage.directory import LogDirectory
     from barnabas.storage.fs import FilePool
     from barnabas.storage.log import Log
@@ -217,11 +218,19 @@ class BrokerPart:
 
     def _open_more(self) -> None:
         """Logs that are too many for one turn of the loop."""
-        for partition in self.broker.replicas.open_more():
+        self._follow(self.broker.replicas.open_more())
+
+    def _retry_full_disk(self) -> None:
+        self._follow(self.broker.replicas.retry_full_disk())
+
+    def _follow(self, opened: Sequence[Partition]) -> None:
+        """Logs were opened since the metadata changed: coordinators can load theirs now."""
+        for partition in opened:
             for coordination in (self.broker.groups, self.broker.transactions):
                 if partition.topic == coordination.topic:
                     coordination.follow(partition.index)
-        self.turn.schedule()
+        if opened:
+            self.turn.schedule()
 
     def _effective_config(self) -> BrokerConfig:
         return self.config.with_dynamic(
@@ -251,7 +260,7 @@ class BrokerPart:
         return [
             partial(self.logs.tick, now_ms),
             partial(self._cleaner.tick, self.logs.logs.values(), now_ms),
-            self.broker.replicas.retry_full_disk,
+            self._retry_full_disk,
             self.broker.directories.tick,
             partial(self.broker.transactions.forget_old, now_ms),
         ]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from barnabas.replication.partition import Partition
     from barnabas.replication.replicas import ReplicaManager
     from barnabas.storage.log import Log
+    from barnabas.storage.manager import LogManager
 
 logger = logging.getLogger("barnabas.replicas")
 
@@ -35,7 +36,7 @@ def append(
     """Queue a leader's batches for the next write; `records` must not change until then."""
     log = follower_log(partition, partition.leader_epoch)
     try:
-        _begin_with_batch(log, records, now_ms=now_ms)
+        _begin_with_batch(replicas.logs, log, records, now_ms=now_ms)
         log.append_as_follower(records, now_ms=now_ms)
     except StorageFailed as failure:
         # Batches before the one that failed may be queued, or have failed without anybody being
@@ -46,15 +47,15 @@ def append(
     replicas.mark_dirty(partition)
 
 
-def _begin_with_batch(log: Log, records: memoryview, *, now_ms: int) -> None:
+def _begin_with_batch(logs: LogManager, log: Log, records: memoryview, *, now_ms: int) -> None:
     """A leader's log may begin in the middle of a batch, after DeleteRecords: an empty log that was
     to begin there begins with that batch.  Where it begins for readers follows with the watermarks.
     """
-    if log.start_offset < log.end_offset:
+    if log.start_offset < log.end_offset or log.is_dirty:
         return
     _, first = next(iter_headers(records), (0, None))
     if first is not None and first.base_offset < log.end_offset <= first.last_offset:
-        log.reset_to(first.base_offset, now_ms=now_ms)
+        logs.reset(log, first.base_offset, now_ms=now_ms)
 
 
 def follow_watermarks(

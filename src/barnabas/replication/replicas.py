@@ -172,12 +172,16 @@ class ReplicaManager(PartitionTable):
             partition.lead_from_here()
             self._moved(partition)
 
-    def retry_full_disk(self) -> None:
-        """Make the logs that a full disk did not let us make.  Called now and then."""
-        for partition in self._by_name.values():
-            error = partition.error
-            if error is not None and is_disk_full(error):
-                self._open_now(partition)
+    def retry_full_disk(self) -> list[Partition]:
+        """Make the logs that a full disk did not let us make; which.  Called now and then."""
+        refused = [
+            partition
+            for partition in self._by_name.values()
+            if partition.error is not None and is_disk_full(partition.error)
+        ]
+        for partition in refused:
+            self._open_now(partition)
+        return [partition for partition in refused if partition.log is not None]
 
     def _drop(self, topic_id: bytes, index: int) -> None:
         partition = self._by_id.pop((topic_id, index), None)

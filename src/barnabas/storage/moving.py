@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import StorageFailed
 from barnabas.storage.move import FUTURE, Move
+from barnabas.storage.segment_files import STRAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -174,10 +175,11 @@ class Moves:
         for segment in log.segments:
             segment.file.close()  # it opens again where it is now
         log.moved_to(new)
-        left = _let_go(manager.pool, left, f"{source.path}/{move.stem}-delete")
+        left, may_go = _let_go(manager.pool, left)
         for segment in log.deleted:
             segment.moved_to(left)
-        manager.remove_later(left)
+        if may_go:
+            manager.remove_later(left)
         manager.on_log_moved(log, source)
         _logger.info("%s was moved to %s.", old, new)
 
@@ -216,15 +218,24 @@ def _swap(pool: FilePool, old: str, left: str, future: str, new: str) -> None:
         raise
 
 
-def _let_go(pool: FilePool, left: str, gone: str) -> str:
-    """What is left of a log gets the name that every broker knows how to remove; or keeps its own,
-    which this one knows too."""
+def _let_go(pool: FilePool, left: str) -> tuple[str, bool]:
+    """Where what is left of a log is from now on, and whether it is to be removed.
+
+    It gets the name that every broker knows how to remove; if recovery has set segments of the log
+    aside, which are not copied, the name that none removes; or it keeps its own until the next
+    start.
+    """
+    stem = left.removesuffix(MOVED)
     try:
+        is_kept = any(name.endswith(STRAY) for name in pool.list_names(left))
+        gone = stem + ("-stray" if is_kept else "-delete")
         pool.rename(left, gone)
     except StorageFailed as failure:
         _logger.warning("%s is left over for now: %s", left, failure)
-        return left
-    return gone
+        return left, False
+    if is_kept:
+        _logger.warning("%s has segments that were set aside, and stays.", gone)
+    return gone, not is_kept
 
 
 def _parent(path: str) -> str:
@@ -260,5 +271,7 @@ def finish_moves(
             unfinished[key] = directory
             pool.remove_tree(path)
     for path in moved.values() if is_whole else ():
-        pool.remove_tree(path)
+        left, may_go = _let_go(pool, path)
+        if may_go:
+            pool.remove_tree(left)
     return unfinished

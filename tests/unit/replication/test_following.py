@@ -12,6 +12,7 @@ from storage_logs import NOW, batch
 from barnabas.base.errors import OffsetOutOfRange, StorageFailed
 from barnabas.replication import following
 from barnabas.replication.fetcher import Reset
+from barnabas.storage.checkpoint import RECOVERY_POINTS
 
 LEADER = 2
 
@@ -75,6 +76,35 @@ def test_a_leaders_log_that_begins_in_the_middle_of_a_batch_is_copied(world: Sma
 
     assert (log.start_offset, log.written_end_offset, log.high_watermark) == (7, 12, 12)
     assert log.segments.active.base_offset == 4
+
+
+def test_a_log_that_begins_earlier_than_it_was_to_is_not_taken_for_durable(
+    world: SmallBroker,
+) -> None:
+    topic_id = world.topic("t", replicas=(LEADER, 1), isr=(LEADER,), leader=LEADER)
+    partition = world.replicas.get_by_id(topic_id, 0)
+    following.reset(world.replicas, partition, Reset(7, is_whole_log=True), now_ms=NOW)
+    (directory,) = world.logs.directories
+    world.logs.housekeeping.write_checkpoints(directory)
+
+    following.append(world.replicas, partition, values((4, 6)), now_ms=NOW)
+    world.replicas.write_dirty()
+
+    assert directory.read_checkpoint(RECOVERY_POINTS) == {("t", 0): 4}
+
+
+def test_a_log_whose_last_write_failed_is_not_begun_anew(world: SmallBroker) -> None:
+    """Whoever queued it has to hear of it first."""
+    topic_id = world.topic(
+        "t", replicas=(LEADER, 1), isr=(LEADER,), leader=LEADER, segment_ms="1000"
+    )
+    partition = world.replicas.get_by_id(topic_id, 0)
+    following.reset(world.replicas, partition, Reset(7, is_whole_log=True), now_ms=NOW)
+    world.disk.room = 0
+    with pytest.raises(StorageFailed):
+        following.append(world.replicas, partition, two_batches(7), now_ms=NOW)
+    with pytest.raises(StorageFailed):
+        following.append(world.replicas, partition, values((4, 6)), now_ms=NOW)
 
 
 @pytest.mark.parametrize("first", [(0, 7), (0, 3)])

@@ -306,6 +306,21 @@ def encoded(world: SmallBroker, out: list[object], partition: Partition) -> None
     out.append(b"abc" + RESULT.pack(0, 41, 42, 43) + b"xyz")
 
 
+def test_logs_that_a_full_disk_did_not_take_are_named_when_they_are_made(
+    world: SmallBroker,
+) -> None:
+    """Who rests on them, as coordinators do, has to be told."""
+    world.topic("before")
+    world.disk.room = 0
+    world.topic("t", 2)
+    assert world.replicas.retry_full_disk() == []
+    world.disk.room = None
+    made = world.replicas.retry_full_disk()
+    assert [(partition.topic, partition.index) for partition in made] == [("t", 0), ("t", 1)]
+    assert all(partition.is_leader and partition.log is not None for partition in made)
+    assert world.replicas.retry_full_disk() == []
+
+
 def test_a_full_disk_refuses_what_was_queued_and_later_takes_more(world: SmallBroker) -> None:
     world.topic("t")
     partition = world.partition("t")

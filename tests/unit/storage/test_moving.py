@@ -287,6 +287,28 @@ def test_a_crash_between_the_two_names_finishes_the_move(
     assert world.names == ["b/t-0"]
 
 
+@pytest.mark.parametrize("crashes", [False, True])
+def test_what_recovery_has_set_aside_is_not_removed_with_the_old_files(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, crashes: bool
+) -> None:
+    fill(world.log, 30)
+    aside = world.root / "a/t-0" / f"{40:020d}.log.stray"
+    aside.write_bytes(b"set aside")
+    world.begin()
+    if crashes:
+        monkeypatch.setattr("barnabas.storage.moving._let_go", lambda _, left: (left, False))
+    world.finish()
+    monkeypatch.undo()
+    if crashes:
+        assert world.names == ["a/t-0-moved", "b/t-0"]
+        world.start()
+    world.manager.tick(NOW + 60_001)
+    world.finish()
+    assert world.names == ["a/t-0-stray", "b/t-0"]
+    (found,) = (world.root / "a").glob("*-stray/*.stray")
+    assert found.read_bytes() == b"set aside"
+
+
 def test_a_disk_that_refuses_the_second_name_leaves_the_log_where_it_was(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

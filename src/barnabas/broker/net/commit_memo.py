@@ -36,6 +36,8 @@ HEADER_BYTES = 8
 """Api key, version, correlation id."""
 PARTITIONS_MAX = 64
 """Commits of more are rare, and their own work outweighs what is saved."""
+FRAME_BYTES_MAX = 8 * 1024
+"""What a connection may keep for this, twice or so: there are many, and a frame can be large."""
 NOBODY = Later()
 """For a place in an out list that nobody has to be told of if the client goes."""
 
@@ -138,8 +140,10 @@ def learn(
 ) -> CommitMemo | None:
     """A memo for commits like this one, or None if it is not of the simple kind."""
     version = int.from_bytes(frame[2:4], "big")
+    if version < VERSION_MIN or len(frame) > FRAME_BYTES_MAX:
+        return None
     partitions = [p for topic in request.topics for p in topic.partitions]
-    if version < VERSION_MIN or not 0 < len(partitions) <= PARTITIONS_MAX:
+    if not 0 < len(partitions) <= PARTITIONS_MAX:
         return None
     longest = broker.config.int("offset.metadata.max.bytes")
     if any(len((p.committed_metadata or "").encode()) > longest for p in partitions):

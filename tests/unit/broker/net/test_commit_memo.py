@@ -13,17 +13,24 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wire_client import encoded
 from wired_broker import Client, WiredBroker
 
+from barnabas.base.errors import ErrorCode
 from barnabas.broker.groups import OFFSETS_TOPIC, Groups
 from barnabas.broker.net.commit_memo import CommitMemo
 from barnabas.coordinator.group.shard import GroupShard
 from barnabas.protocol.apis import ApiKey, api
 from barnabas.protocol.framing import encode_request_header
+from barnabas.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetCommitResponse,
 )
 
 NOBODY = -1
@@ -58,11 +65,15 @@ class Commit(NamedTuple):
     """Partition, offset, leader epoch, metadata."""
     behind: bytes = b""
     """Bytes that do not belong to it."""
+    member: str = ""
+    instance: str | None = None
 
     def frame(self, correlation_id: int) -> bytes:
         request = OffsetCommitRequest(
             group_id=self.group,
             generation_id_or_member_epoch=self.generation,
+            member_id=self.member,
+            group_instance_id=self.instance,
             topics=[
                 OffsetCommitRequestTopic(
                     name=self.topic,
@@ -124,6 +135,8 @@ commits = st.builds(
     topic=st.sampled_from(["t", "t", "t", "u"]),
     offsets=st.lists(offsets, max_size=3).map(tuple),
     behind=st.sampled_from([b"", b"", b"\0"]),
+    member=st.just(""),
+    instance=st.none(),
 )
 
 
@@ -212,3 +225,129 @@ def test_a_client_whose_commits_are_all_different_is_not_learnt_from_for_ever(
     answers(world, [Commit(offsets=((0, 1, 0, str(n)),)) for n in range(9)], apart=False)
     world.close()
     assert len(made) == 1
+
+
+def test_a_connection_keeps_no_large_commit(world: World, short_ways: list[bool]) -> None:
+    like = [Commit(client_id="c" * 9_000, offsets=((0, n, 0, ""),)) for n in range(3)]
+    got = answers(world, like, apart=False)
+    world.close()
+    assert short_ways == []
+    assert [answer[4:] for answer in got] == [got[0][4:]] * 3
+
+
+# Who may commit is decided each time.
+
+
+def error_of(world: World, client: Client, commit: Commit) -> ErrorCode:
+    client.send(commit.frame(5))
+    world.run_turn()
+    (answer,) = client.answers()
+    return code_in(answer)
+
+
+def code_in(answer: bytes) -> ErrorCode:
+    (topic,) = OffsetCommitResponse.decode(answer, 9, 5).topics
+    return ErrorCode(topic.partitions[0].error_code)
+
+
+def beat(world: World, member: str, epoch: int, instance: str | None = None) -> int:
+    """A heartbeat, which joins, stays or leaves; the member's epoch after it."""
+    joins = epoch == 0
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id=member,
+        member_epoch=epoch,
+        instance_id=instance,
+        rebalance_timeout_ms=1000 if joins else -1,
+        subscribed_topic_names=["t"] if joins else None,
+        topic_partitions=[],
+    )
+    client = world.connect()
+    client.send(encoded(request, 1)[4:])
+    world.run_turn()
+    (answer,) = client.answers()
+    told = ConsumerGroupHeartbeatResponse.decode(answer, 1, 5)
+    assert told.error_code == 0, told
+    return told.member_epoch
+
+
+def used_to_short_way(world: World, commit: Commit) -> Client:
+    """A connection whose commits like this one take it."""
+    client = world.connect()
+    assert [error_of(world, client, commit) for _ in range(3)] == [ErrorCode.NONE] * 3
+    return client
+
+
+def test_a_member_that_has_left_cannot_commit(world: World, short_ways: list[bool]) -> None:
+    mine = Commit(member="m", generation=beat(world, "m", 0))
+    client = used_to_short_way(world, mine)
+    beat(world, "m", -1)
+    code = error_of(world, client, mine)
+    world.close()
+    assert short_ways == [True, True]
+    assert code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_member_commits_in_its_own_epoch_only(world: World, short_ways: list[bool]) -> None:
+    mine = Commit(member="m", generation=beat(world, "m", 0))
+    client = used_to_short_way(world, mine)
+    beat(world, "other", 0)
+    while (epoch := beat(world, "m", mine.generation)) == mine.generation:
+        pass
+    codes = [
+        error_of(world, client, mine),
+        error_of(world, client, mine._replace(generation=epoch)),
+        error_of(world, client, mine),
+    ]
+    world.close()
+    assert short_ways == [True, True, False, False]
+    assert codes == [ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.NONE, ErrorCode.STALE_MEMBER_EPOCH]
+
+
+def test_a_static_member_that_was_replaced_cannot_commit(
+    world: World, short_ways: list[bool]
+) -> None:
+    mine = Commit(member="m", instance="i", generation=beat(world, "m", 0, "i"))
+    client = used_to_short_way(world, mine)
+    beat(world, "m", -2, "i")
+    beat(world, "next", 0, "i")
+    code = error_of(world, client, mine)
+    world.close()
+    assert short_ways == [True, True]
+    assert code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_another_group_on_the_connection_gets_its_own_offsets(world: World) -> None:
+    client = used_to_short_way(world, Commit(group="g"))
+    error_of(world, client, Commit(group="h", offsets=((0, 7, 0, ""),)))
+    error_of(world, client, Commit(group="g", offsets=((0, 8, 0, ""),)))
+    shards = world.offsets()
+    world.close()
+    found = {g: o for shard in shards for g, o in shard["offsets"].items()}  # type: ignore[index]
+    assert {group: offsets["t", 0][0] for group, offsets in found.items()} == {"g": 8, "h": 7}
+
+
+def test_a_coordinator_that_is_one_no_more_refuses(world: World, short_ways: list[bool]) -> None:
+    client = used_to_short_way(world, Commit())
+    for index in range(2):
+        world.groups.runtime.unload(index)
+    code = error_of(world, client, Commit())
+    world.close()
+    assert short_ways == [True, True]
+    assert code is ErrorCode.NOT_COORDINATOR
+
+
+def test_commits_that_do_not_wait_for_answers_are_answered_in_order(
+    world: World, short_ways: list[bool]
+) -> None:
+    client = world.connect()
+    sent = [Commit(offsets=((0, n, 0, ""),)) for n in range(6)]
+    sent[4] = Commit(group="h")
+    for number, commit in enumerate(sent):
+        client.send(commit.frame(number))
+    world.run_turn()
+    got = client.answers()
+    world.close()
+    assert short_ways == [True, True, False, False]
+    assert [int.from_bytes(answer[:4], "big") for answer in got] == list(range(6))
+    assert {code_in(answer) for answer in got} == {ErrorCode.NONE}
