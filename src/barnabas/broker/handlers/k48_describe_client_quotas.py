@@ -10,7 +10,7 @@ import enum
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.base.errors import InvalidRequest, UnsupportedVersion
+from barnabas.base.errors import ApiError, InvalidRequest, UnsupportedVersion
 from barnabas.broker.dispatch import RequestContext, handles
 from barnabas.controller.decider.client_quotas import CLIENT_ID, IP, USER
 from barnabas.protocol.apis import ApiKey
@@ -42,7 +42,12 @@ Wanted = dict[str, tuple[Match, str | None]]
 def describe_client_quotas(
     broker: Broker, ctx: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
-    wanted = _wanted(request.components)
+    try:
+        wanted = _wanted(request.components)
+    except ApiError as error:
+        return DescribeClientQuotasResponse(
+            error_code=int(error.code), error_message=error.message, entries=None
+        )
     return DescribeClientQuotasResponse(
         error_message=None,
         entries=[

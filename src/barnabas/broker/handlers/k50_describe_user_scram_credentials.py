@@ -39,7 +39,6 @@ def described(
         known.setdefault(user, []).append(info)
     asked = Counter(user.name for user in request.users or ()) or dict.fromkeys(known, 1)
     return DescribeUserScramCredentialsResponse(
-        error_message=None,
         results=[_result(user, count, known.get(user)) for user, count in asked.items()],
     )
 
