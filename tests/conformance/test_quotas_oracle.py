@@ -170,3 +170,25 @@ def test_java_measures_that_it_is_throttled(jvm: Jvm, target: Broker, topic: str
     found = re.search(r"producer-metrics:produce-throttle-time-max\S*\s*: ([\d.]+)", run.out)
     assert found is not None, run
     assert float(found[1]) > 0
+
+
+def test_java_gets_everything_in_its_own_time(jvm: Jvm, target: Broker, topic: str) -> None:
+    """A throttled answer is empty, and must not confuse the session that it belongs to."""
+    with client_of(target) as client:
+        wanted = CreatableTopic(name=topic, num_partitions=2, replication_factor=1)
+        client.call(CreateTopicsRequest(topics=[wanted]), 7)
+        for number in range(30):
+            batch = batch_of(*[bytes(1000)] * 10)
+            client.call(produce_request(topic, batch, partition=number % 2), PRODUCE_VERSION)
+        alter_quota(client, CLIENT, topic, consumer_byte_rate=25_000)
+        line = (
+            f"--topic {topic} --num-records 300 --timeout 60000 --print-metrics --fetch-size 40000 "
+            f"--bootstrap-server {target.bootstrap} --command-property client.id={topic}"
+        )
+        run = jvm.tool(tools.CONSUMER_PERFORMANCE, *line.split())
+        alter_quota(client, CLIENT, topic, consumer_byte_rate=None)
+
+    found = re.search(r"fetch-throttle-time-max\S*\s*: ([\d.]+)", run.out)
+    assert found is not None, run
+    assert float(found[1]) > 0
+    assert re.search(r", 300, ", run.out), run.out

@@ -160,7 +160,7 @@ class Requests:
             answer.when_done(partial(self._fill, connection, slot, described, ctx))
             return
         if ctx.limits is not None:
-            throttling.throttle(connection, ctx, answer)
+            answer = throttling.throttled(connection, ctx, answer)
         if answer is not None:
             connection.answer(_encoded(described, ctx, answer))
 
@@ -179,7 +179,7 @@ class Requests:
             if isinstance(answer, Exception):
                 raise answer
             if ctx.limits is not None:
-                throttling.throttle(connection, ctx, answer)
+                answer = throttling.throttled(connection, ctx, answer)
             connection.fill(slot, [] if answer is None else _encoded(described, ctx, answer))
         except DecodeError as error:  # the handler wants the connection closed
             connection.refuse(error)

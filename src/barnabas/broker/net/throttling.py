@@ -7,8 +7,9 @@ client that goes on sending all the same waits in its own buffers.
 from __future__ import annotations
 
 import math
+from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from barnabas.protocol.apis import ApiKey
 
@@ -17,11 +18,15 @@ if TYPE_CHECKING:
 
     from barnabas.broker.dispatch import RequestContext
     from barnabas.broker.net.connection import Connection
-    from barnabas.protocol.message import Message
+
+T = TypeVar("T")
 
 FOREVER = float("inf")
-NOT_TIMED = frozenset({ApiKey.WRITE_TXN_MARKERS})
-"""What brokers ask of each other costs no client its time."""
+NOT_TIMED = frozenset(
+    {ApiKey.WRITE_TXN_MARKERS, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.OFFSET_FOR_LEADER_EPOCH}
+)
+"""What brokers ask of each other, besides fetches: they must not wait because of a client's quota.
+Clients ask some of it too, seldom, and get it for nothing."""
 
 
 class Mute(NamedTuple):
@@ -79,14 +84,18 @@ def charge_time(connection: Connection, ctx: RequestContext, began: float, now: 
         ctx.pause_s = max(ctx.pause_s, pause_s)
 
 
-def throttle(connection: Connection, ctx: RequestContext, answer: Message | None) -> None:
-    """The client is told how long it waits, by whatever quota.
+def throttled(connection: Connection, ctx: RequestContext, answer: T) -> T:
+    """The answer, in which the client is told how long it waits, by whatever quota.
 
     For what was charged when the request came it waits already; what its handler found is new.
     """
     found_ms = getattr(answer, "throttle_time_ms", None)
     if found_ms is None:
-        return
-    told: Any = answer
-    told.throttle_time_ms = max(found_ms, math.ceil(ctx.pause_s * 1000))
+        return answer
     mute(connection, found_ms / 1000)
+    own_ms = math.ceil(ctx.pause_s * 1000)
+    if own_ms <= found_ms:
+        return answer
+    told: Any = copy(answer)  # some answers are the same object for everybody
+    told.throttle_time_ms = own_ms
+    return cast("T", told)

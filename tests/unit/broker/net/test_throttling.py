@@ -14,10 +14,12 @@ from wired_broker import Client, WiredBroker
 
 from barnabas.broker.dispatch import HANDLERS
 from barnabas.broker.net.requests import Requests
+from barnabas.broker.net.server import Server
 from barnabas.broker.net.throttling import close_after, mute, unmute
 from barnabas.protocol.apis import ApiKey, api
 from barnabas.protocol.framing import encode_request_header, read_response_header
 from barnabas.protocol.message import Message
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.metadata import MetadataRequest
 
 PRODUCE, FETCH, METADATA = 11, 12, 12
@@ -154,6 +156,24 @@ def test_time_is_charged_and_the_wait_for_it_is_bounded(world: WiredBroker) -> N
     assert client.connection.muted is not None
 
 
+def test_an_answer_that_others_get_too_is_left_as_it_is(world: WiredBroker) -> None:
+    shared = HeartbeatResponse()
+    entry = replace(HANDLERS[ApiKey.HEARTBEAT], handler=lambda *_: shared)
+    world.requests = Requests(world.broker, {ApiKey.HEARTBEAT: entry})
+    limit(world, request_percentage=10.0)
+    client = world.connect()
+    limits = world.broker.quotas.of("ANONYMOUS", CLIENT)
+    assert limits is not None
+    assert limits.requests is not None
+    limits.requests.spend(50, world.clock.mono)
+
+    ask(client, HeartbeatRequest(), 4)
+
+    (answer,) = answers(world, client, HeartbeatRequest(), 4)
+    assert answer.throttle_time_ms == 1000
+    assert shared.throttle_time_ms == 0
+
+
 def test_a_wait_can_be_made_longer_but_not_shorter(world: WiredBroker) -> None:
     client = world.connect()
 
@@ -202,3 +222,33 @@ def test_a_client_that_goes_while_it_waits_leaves_nothing_behind(world: WiredBro
     client.lose()
 
     assert all(timer.cancelled for timer in world.loop.timers)
+
+
+def test_when_quotas_change_nothing_learnt_counts_and_who_waits_is_free(world: WiredBroker) -> None:
+    server = Server(world.turn, world.requests, world.config)
+    client = world.connect()
+    assert server.admit(client.connection)
+    request = produce_request("t", batch_of(10), acks=1)
+    ask(client, request, PRODUCE)
+    assert client.connection.produce_memo is not None
+    mute(client.connection, 1000.0)
+
+    server.quotas_changed()
+
+    assert client.connection.produce_memo is None
+    assert client.connection.muted is None
+
+
+def test_a_connection_too_many_from_an_address_is_not_served(world: WiredBroker) -> None:
+    server = Server(world.turn, world.requests, world.config)
+    server.quotas = world.broker.quotas
+    world.broker.quotas.apply({(("ip", "127.0.0.1"),): {"connection_creation_rate": 1.0}})
+    first, second = world.connect(), world.connect()
+
+    assert server.admit(first.connection)
+    assert server.admit(second.connection)
+
+    assert first.connection.muted is None
+    assert second.connection.muted is not None
+    world.loop.advance(1.0)
+    assert (first.is_closed, second.is_closed) == (False, True)
