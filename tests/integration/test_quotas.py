@@ -137,6 +137,21 @@ def test_who_waits_is_freed_at_once_when_the_quota_goes(
     stuck.send(1)
 
 
+def test_a_wait_of_months_is_told_as_far_as_can_be_told(
+    limited: BarnabasProcess, admin: WireClient
+) -> None:
+    alter_quota(admin, CLIENT, MINE, producer_byte_rate=1)
+    try:
+        request = produce_request("t", batch_of(bytes(10_000 * KB)))
+        answer = admin.call(request, PRODUCE_VERSION)
+    finally:
+        with WireClient(limited.port) as other:
+            alter_quota(other, CLIENT, MINE, producer_byte_rate=None)
+
+    assert produced(answer)[0] == int(ErrorCode.MESSAGE_TOO_LARGE)
+    assert 1_999_999_000 < answer.throttle_time_ms <= 2_000_000_000
+
+
 def test_a_consumer_gets_everything_in_its_own_time(
     limited: BarnabasProcess, admin: WireClient
 ) -> None:

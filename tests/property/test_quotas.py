@@ -79,3 +79,24 @@ def test_connections_that_share_a_quota_get_no_more_together_than_one_request_ea
         used += size
         free_at[who] = now + bucket.pause(now)
         assert used <= (rate * (now + span_s) + largest) * SLACK
+
+
+@given(
+    changes=st.lists(
+        st.tuples(st.floats(0.5, 1e6), st.floats(0, 5), st.floats(0, 10)), min_size=1, max_size=50
+    )
+)
+def test_a_rate_that_changes_is_never_better_than_the_best_of_them(
+    changes: list[tuple[float, float, float]],
+) -> None:
+    """Seconds of idleness and a size, in seconds' worth of the best rate, at each of the rates."""
+    best = max(rate for rate, _, _ in changes)
+    bucket, now, used = Bucket(changes[0][0], 1.0, 0.0), 0.0, 0.0
+    for rate, idle_s, size_s in changes:
+        now += idle_s
+        bucket.set_rate(rate, now)
+        now += bucket.pause(now)
+        bucket.spend(size_s * best, now)
+        used += size_s * best
+        assert used <= best * (now + 1.0 + size_s) * SLACK
+        now += bucket.pause(now)

@@ -7,6 +7,9 @@ in any time T, at most `rate * (T + span)` and the one request that was under wa
 
 from __future__ import annotations
 
+PAUSE_S_MAX = 2_000_000.0
+"""More milliseconds than in 23 days do not fit into `throttle_time_ms`."""
+
 
 class Bucket:
     """`now` is monotonic, in seconds; amounts are bytes, partitions, whatever the rate is of."""
@@ -26,10 +29,11 @@ class Bucket:
         return self._rate * self._span_s
 
     def set_rate(self, rate: float, now: float) -> None:
-        """What is owed stays owed, to be paid at the new rate."""
+        """What was used lately stays used, as if the new rate had been there all the time."""
         self._refill(now)
+        used = self.capacity - self._left
         self._rate = rate
-        self._left = min(self._left, self.capacity)
+        self._left = self.capacity - used
 
     def spend(self, amount: float, now: float) -> None:
         """It was used, be that more than there was; less than nothing gives back."""
@@ -44,7 +48,7 @@ class Bucket:
         """Seconds until so much may be used; for what never fits, until the bucket is full."""
         self._refill(now)
         missing = min(amount, self.capacity) - self._left
-        return missing / self._rate if missing > 0 else 0.0
+        return min(missing / self._rate, PAUSE_S_MAX) if missing > 0 else 0.0
 
     def is_full(self, now: float) -> bool:
         """As good as new."""

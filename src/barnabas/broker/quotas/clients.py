@@ -70,7 +70,7 @@ class ClientQuotas:
         self._remembered_max = REMEMBERED
 
     def apply(self, quotas: Quotas) -> None:
-        """These count from now on.  What is owed stays owed, where there still is a limit."""
+        """These count from now on.  What was used counts too, where there was a limit already."""
         addresses: dict[str | None, float] = {}
         for entity, values in quotas.items():
             (kind, name), *_ = entity
@@ -79,6 +79,9 @@ class ClientQuotas:
         self._quotas = {entity: values for entity, values in quotas.items() if entity[0][0] != IP}
         self._addresses = addresses
         self._known.clear()
+        self._buckets = {
+            whose: bucket for whose, bucket in self._buckets.items() if self._is_limited(*whose)
+        }
         self.is_active = bool(self._quotas)
 
     def of(self, user: str, client_id: str | None) -> Limits | None:
@@ -108,6 +111,13 @@ class ClientQuotas:
         if not pause:
             bucket.spend(1, now)
         return pause
+
+    def _is_limited(self, key: str, owner: Owner) -> bool:
+        user, client_id = owner
+        if key == CONNECTION_CREATION_RATE:
+            return client_id in self._addresses or None in self._addresses
+        found = find(self._quotas, key, user or "", client_id or "")
+        return found is not None and found[0] == owner
 
     def _find(self, key: str, user: str, client_id: str) -> Bucket | None:
         found = find(self._quotas, key, user, client_id)

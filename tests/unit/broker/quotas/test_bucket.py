@@ -34,13 +34,14 @@ def test_what_never_fits_waits_for_all_there_can_be() -> None:
     assert bucket.pause_before(5000, 0.0) == pytest.approx(0.6)
 
 
-def test_what_is_owed_is_paid_at_the_new_rate() -> None:
+@pytest.mark.parametrize(("rate", "pause"), [(1000.0, 0.1), (2000.0, 0.0), (50.0, 21.0)])
+def test_what_was_used_counts_at_the_new_rate(rate: float, pause: float) -> None:
     bucket = Bucket(100.0, 1.0, now=0.0)
     bucket.spend(1100, 0.0)
 
-    bucket.set_rate(1000.0, 0.0)
+    bucket.set_rate(rate, 0.0)
 
-    assert bucket.pause(0.0) == pytest.approx(1.0)
+    assert bucket.pause(0.0) == pytest.approx(pause)
 
 
 def test_a_lower_rate_leaves_less_to_use_at_once() -> None:
@@ -69,3 +70,10 @@ def test_time_that_goes_back_gives_nothing() -> None:
 
     assert bucket.pause(50.0) == pytest.approx(1.0)
     assert bucket.pause(100.5) == pytest.approx(0.5)
+
+
+def test_nobody_is_told_to_wait_longer_than_can_be_told() -> None:
+    bucket = Bucket(1e-9, 1.0, now=0.0)
+    bucket.spend(1e9, 0.0)
+
+    assert bucket.pause(0.0) * 1000 < 2**31

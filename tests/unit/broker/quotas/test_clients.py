@@ -7,6 +7,7 @@ from small_broker import HandClock
 
 from barnabas.base.settings import BrokerConfig
 from barnabas.broker.quotas.clients import REMEMBERED, ClientQuotas, Limits
+from barnabas.controller.image import QuotaEntity
 
 
 @pytest.fixture
@@ -70,20 +71,48 @@ def test_mutations_have_windows_of_their_own(quotas: ClientQuotas) -> None:
     assert found.mutations.capacity == 22.0
 
 
-def test_a_change_counts_at_once_and_what_is_owed_stays_owed(
+def test_a_change_counts_at_once_and_so_does_what_was_used(
     quotas: ClientQuotas, clock: HandClock
 ) -> None:
     quotas.apply({(("client-id", "app"),): {"producer_byte_rate": 10.0}})
     found: Any = limits(quotas, "app")
-    found.produce.spend(120, clock.mono)
-    assert found.produce.pause(clock.mono) == pytest.approx(10.0)
+    found.produce.spend(1020, clock.mono)
+    assert found.produce.pause(clock.mono) == pytest.approx(100.0)
 
     quotas.apply({(("client-id", "app"),): {"producer_byte_rate": 100.0}})
 
     found = limits(quotas, "app")
-    assert found.produce.pause(clock.mono) == pytest.approx(1.0)
+    assert found.produce.pause(clock.mono) == pytest.approx(8.2)
     quotas.apply({})
     assert quotas.of("ANONYMOUS", "app") is None
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        (("client-id", "app"),),
+        (("client-id", None),),
+        (("user", "ANONYMOUS"),),
+        (("user", None),),
+        (("client-id", "app"), ("user", None)),
+        (("client-id", None), ("user", "ANONYMOUS")),
+    ],
+)
+def test_a_quota_that_was_away_starts_anew_and_one_that_stayed_does_not(
+    quotas: ClientQuotas, clock: HandClock, entity: QuotaEntity
+) -> None:
+    quotas.apply({entity: {"producer_byte_rate": 10.0}})
+    found: Any = limits(quotas, "app")
+    found.produce.spend(1020, clock.mono)
+    quotas.apply({entity: {"producer_byte_rate": 10.0}, (("user", "x"),): {"k": 1.0}})
+    found = limits(quotas, "app")
+    assert found.produce.pause(clock.mono) == pytest.approx(100.0)
+
+    quotas.apply({})
+    quotas.apply({entity: {"producer_byte_rate": 10.0}})
+
+    found = limits(quotas, "app")
+    assert found.produce.pause(clock.mono) == 0.0
 
 
 def test_addresses_have_their_own_rate_or_the_default(
