@@ -172,9 +172,12 @@ def test_java_measures_that_it_is_throttled(jvm: Jvm, target: Broker, topic: str
     assert float(found[1]) > 0
 
 
-def test_java_gets_everything_in_its_own_time(jvm: Jvm, target: Broker, topic: str) -> None:
-    """A throttled answer is empty, and must not confuse the session that it belongs to."""
-    with client_of(target) as client:
+def test_java_gets_everything_in_its_own_time(jvm: Jvm, barnabas: Broker, topic: str) -> None:
+    """A throttled answer is empty, and must not confuse the session that it belongs to.
+
+    Not on Apache Kafka, where the last records may never fit (290 of 300 came in a minute).
+    """
+    with client_of(barnabas) as client:
         wanted = CreatableTopic(name=topic, num_partitions=2, replication_factor=1)
         client.call(CreateTopicsRequest(topics=[wanted]), 7)
         for number in range(30):
@@ -183,7 +186,7 @@ def test_java_gets_everything_in_its_own_time(jvm: Jvm, target: Broker, topic: s
         alter_quota(client, CLIENT, topic, consumer_byte_rate=25_000)
         line = (
             f"--topic {topic} --num-records 300 --timeout 60000 --print-metrics --fetch-size 40000 "
-            f"--bootstrap-server {target.bootstrap} --command-property client.id={topic}"
+            f"--bootstrap-server {barnabas.bootstrap} --command-property client.id={topic}"
         )
         run = jvm.tool(tools.CONSUMER_PERFORMANCE, *line.split())
         alter_quota(client, CLIENT, topic, consumer_byte_rate=None)
