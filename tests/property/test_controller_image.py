@@ -97,7 +97,10 @@ kept: Any = st.one_of(
     st.builds(
         mr.ClientQuotaRecord,
         entity=st.lists(
-            st.builds(mr.EntityData, entity_type=texts, entity_name=st.none() | texts), max_size=2
+            st.builds(mr.EntityData, entity_type=texts, entity_name=st.none() | texts),
+            min_size=1,
+            max_size=2,
+            unique_by=lambda part: part.entity_type,
         ),
         key=texts,
         value=st.floats(allow_nan=False),

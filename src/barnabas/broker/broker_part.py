@@ -62,6 +62,8 @@ class BrokerPart:
         self.turn = Turn(loop, NothingWritten())
         self.on_config: Callable[[BrokerConfig], None] = lambda config: None
         """Told when a dynamic setting has changed."""
+        self.on_quotas: Callable[[], None] = lambda: None
+        """Told when a quota of a client has."""
         self._machine = machine
         self._clock = machine.clock
         self._loop = loop
@@ -155,6 +157,7 @@ class BrokerPart:
         broker.directories = Directories(broker, self._loop)
         broker.groups = Groups(broker, self._loop, schedule_turn=schedule)
         broker.transactions = Transactions(broker, self._loop, schedule_turn=schedule)
+        broker.quotas.apply(self._image.quotas)
         replicas.load(self._image)
         replicas.on_unopened = self._open_soon
 
@@ -197,6 +200,9 @@ class BrokerPart:
             self.logs.settings = StorageSettings.of(self.config)
             for topic in image.topics:
                 self.broker.replicas.reconfigure(topic)
+        if changes.quotas:
+            self.broker.quotas.apply(image.quotas)
+            self.on_quotas()
         self.broker.replicas.apply(image, changes)
         self.broker.fenced_lately.apply(image, changes)
         self.broker.replicating.apply(changes)

@@ -25,6 +25,7 @@ from barnabas.protocol.apis import BROKER, ApiKey
 if TYPE_CHECKING:
     from barnabas.broker.listeners import BoundListener
     from barnabas.broker.net.connection import Connection
+    from barnabas.broker.quotas.clients import Limits
     from barnabas.protocol.message import Message
 
 
@@ -40,6 +41,10 @@ class RequestContext:
     peer_host: str
     connection: Connection | None = None
     """What it came on, for who wants to know when that breaks."""
+    limits: Limits | None = None
+    """The quotas of who asked, if there are any."""
+    pause_s: float = 0.0
+    """How long the client has to wait after this request, as far as is known."""
 
 
 Answer = Union["Message", Exception, None]

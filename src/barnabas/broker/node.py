@@ -262,7 +262,7 @@ class Node:
         epoch = await joining.register(listeners, part.logs)
         part.load(joining.image, joining.controller, listeners, epoch=epoch)
         joining.follow(part)
-        part.on_config = self._server.configure
+        self._follow_settings(part)
         planes.broker = Requests(part.broker, load_handlers())
         await self._listen_on([one for one in self._bindings if one not in between])
         part.load_coordinators()
@@ -280,7 +280,12 @@ class Node:
     def _make_server(self, part: BrokerPart) -> None:
         self._turn = part.turn
         self._server = Server(part.turn, Requests(part.broker, load_handlers()), part.config)
+        self._follow_settings(part)
+
+    def _follow_settings(self, part: BrokerPart) -> None:
         part.on_config = self._server.configure
+        part.on_quotas = self._server.quotas_changed
+        self._server.quotas = part.broker.quotas
 
     async def _listen(self, *, controllers: bool) -> None:
         for binding in self._bindings:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.broker.fenced_lately import FencedLately
+from barnabas.broker.quotas.clients import ClientQuotas
 from barnabas.storage.workers import InlineWorkers
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Broker:
     """The name of the listener over which brokers talk to each other."""
     link: ControllerLink | None = None
     """The way to the controller; None if it is in this process."""
+    quotas: ClientQuotas = field(init=False)
+    """What its clients may use."""
     fenced_lately: FencedLately = field(init=False)
     """Brokers that clients are told of although they are fenced."""
     connections: NodeConnections = field(init=False)
@@ -76,6 +79,7 @@ class Broker:
     """The transaction coordinator, which also needs the groups."""
 
     def __post_init__(self) -> None:
+        self.quotas = ClientQuotas(self.config, self.clock.monotonic)
         self.fenced_lately = FencedLately(self.clock.monotonic)
 
     def address_of(self, node_id: int) -> tuple[str, int] | None:

@@ -17,6 +17,7 @@ from barnabas.controller.image_types import (
     Endpoint,
     ImageChanges,
     PartitionImage,
+    QuotaEntity,
     ResourceType,
     TopicImage,
     VersionRange,
@@ -25,6 +26,7 @@ from barnabas.controller.image_types import (
 if TYPE_CHECKING:
     from barnabas.controller.journal import Journal
     from barnabas.protocol.message import Message
+    from barnabas.protocol.messages.metadata_records import UserScramCredentialRecord
 
 __all__ = [
     "BrokerImage",
@@ -32,6 +34,7 @@ __all__ = [
     "Endpoint",
     "ImageChanges",
     "PartitionImage",
+    "QuotaEntity",
     "ResourceType",
     "TopicImage",
     "VersionRange",
@@ -59,6 +62,8 @@ class ClusterImage:
         "features",
         "kept",
         "next_producer_id",
+        "quotas",
+        "scram",
         "topics",
         "topics_by_id",
     )
@@ -74,6 +79,10 @@ class ClusterImage:
         self.features: dict[str, int] = {}
         """Finalized level of each feature that is on (level above 0)."""
         self.next_producer_id = 0
+        self.quotas: dict[QuotaEntity, dict[str, float]] = {}
+        """What clients may use; the values are replaced, never changed."""
+        self.scram: dict[tuple[str, int], UserScramCredentialRecord] = {}
+        """By user and mechanism.  Secret, but for the iterations."""
         self.kept: dict[tuple[object, ...], Message] = {}
         """Records of kinds that are stored, and survive in snapshots, but are not read here."""
         self.applied_offset = -1
@@ -159,6 +168,7 @@ class ClusterImage:
             brokers=dict.fromkeys(self.brokers),
             features=dict.fromkeys(self.features, 0),
             producer_ids=self.next_producer_id > 0,
+            quotas=bool(self.quotas),
         )
 
     def fork(self) -> ClusterImage:
@@ -174,6 +184,8 @@ class ClusterImage:
         fork.configs = self.configs.copy()
         fork.features = self.features.copy()
         fork.next_producer_id = self.next_producer_id
+        fork.quotas = self.quotas.copy()
+        fork.scram = self.scram.copy()
         fork.kept = self.kept.copy()
         fork.applied_offset = self.applied_offset
         fork.applied_epoch = self.applied_epoch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from barnabas.controller.image_types import BrokerImage, PartitionImage
+from barnabas.controller.image_types import BrokerImage, PartitionImage, QuotaEntity
 from barnabas.protocol.messages import metadata_records as mr
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ def dump(image: ClusterImage) -> list[Message]:
         *_dump_topics(image),
         *_dump_configs(image),
         *_dump_producer_ids(image),
+        *_dump_quotas(image),
+        *image.scram.values(),
         *image.kept.values(),
     ]
 
@@ -94,3 +96,19 @@ def _dump_producer_ids(image: ClusterImage) -> Iterator[Message]:
         yield mr.ProducerIdsRecord(
             broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id
         )
+
+
+def _dump_quotas(image: ClusterImage) -> Iterator[Message]:
+    for entity, values in image.quotas.items():
+        for key, value in values.items():
+            yield quota_record(entity, key, value)
+
+
+def quota_record(entity: QuotaEntity, key: str, value: float | None) -> mr.ClientQuotaRecord:
+    """The record that sets that quota, or, without a value, removes it."""
+    return mr.ClientQuotaRecord(
+        entity=[mr.EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+        key=key,
+        value=value or 0.0,
+        remove=value is None,
+    )

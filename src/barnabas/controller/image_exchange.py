@@ -42,6 +42,7 @@ def exchange(image: ClusterImage, newer: ClusterImage) -> ImageChanges:
             if image.features.get(name) != newer.features.get(name)
         },
         producer_ids=image.next_producer_id != newer.next_producer_id,
+        quotas=image.quotas != newer.quotas,
     )
     for topic_id, topic in newer.topics_by_id.items():
         known = image.topics_by_id.get(topic_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from barnabas.controller.image_types import (
@@ -247,7 +248,7 @@ def _set_broker(image: ClusterImage, changes: ImageChanges, broker: BrokerImage)
     image.brokers[broker.id] = broker
 
 
-# Settings, features, producer ids
+# Settings, features, producer ids, quotas, credentials
 
 
 def _config(image: ClusterImage, record: mr.ConfigRecord, changes: ImageChanges) -> None:
@@ -281,6 +282,35 @@ def _producer_ids(image: ClusterImage, record: mr.ProducerIdsRecord, changes: Im
     changes.producer_ids = True
 
 
+def _quota(image: ClusterImage, record: mr.ClientQuotaRecord, changes: ImageChanges) -> None:
+    named = ((each.entity_type, each.entity_name) for each in record.entity)
+    entity = tuple(sorted(named, key=itemgetter(0)))
+    assert entity, "a quota for nobody"
+    assert len(dict(entity)) == len(entity), f"a quota for two of a kind: {entity}"
+    values = dict(image.quotas.get(entity, ()))
+    if record.remove:
+        values.pop(record.key, None)
+    else:
+        values[record.key] = record.value
+    if values:
+        image.quotas[entity] = values
+    else:
+        image.quotas.pop(entity, None)
+    changes.quotas = True
+
+
+def _scram(
+    image: ClusterImage, record: mr.UserScramCredentialRecord, changes: ImageChanges
+) -> None:
+    image.scram[record.name, record.mechanism] = record
+
+
+def _remove_scram(
+    image: ClusterImage, record: mr.RemoveUserScramCredentialRecord, changes: ImageChanges
+) -> None:
+    image.scram.pop((record.name, record.mechanism), None)
+
+
 def _nothing(image: ClusterImage, record: Message, changes: ImageChanges) -> None:
     """Records that only exist for the journal itself."""
 
@@ -290,18 +320,9 @@ def _nothing(image: ClusterImage, record: Message, changes: ImageChanges) -> Non
 _KEYS: dict[type[Any], Callable[[Any], tuple[object, ...]]] = {
     mr.AccessControlEntryRecord: lambda r: ("acl", r.id),
     mr.RemoveAccessControlEntryRecord: lambda r: ("acl", r.id),
-    mr.UserScramCredentialRecord: lambda r: ("scram", r.name, r.mechanism),
-    mr.RemoveUserScramCredentialRecord: lambda r: ("scram", r.name, r.mechanism),
     mr.DelegationTokenRecord: lambda r: ("token", r.token_id),
     mr.RemoveDelegationTokenRecord: lambda r: ("token", r.token_id),
     mr.RegisterControllerRecord: lambda r: ("controller", r.controller_id),
-    mr.ClientQuotaRecord: lambda r: (
-        "quota",
-        tuple(
-            sorted((e.entity_type, e.entity_name or "", e.entity_name is None) for e in r.entity)
-        ),
-        r.key,
-    ),
 }
 
 
@@ -311,10 +332,6 @@ def _keep(image: ClusterImage, record: Message, changes: ImageChanges) -> None:
 
 def _drop(image: ClusterImage, record: Message, changes: ImageChanges) -> None:
     image.kept.pop(_KEYS[type(record)](record), None)
-
-
-def _quota(image: ClusterImage, record: mr.ClientQuotaRecord, changes: ImageChanges) -> None:
-    (_drop if record.remove else _keep)(image, record, changes)
 
 
 _REPLAY: dict[type[Any], _Replay] = {
@@ -335,8 +352,8 @@ _REPLAY: dict[type[Any], _Replay] = {
     mr.ZkMigrationStateRecord: _nothing,
     mr.AccessControlEntryRecord: _keep,
     mr.RemoveAccessControlEntryRecord: _drop,
-    mr.UserScramCredentialRecord: _keep,
-    mr.RemoveUserScramCredentialRecord: _drop,
+    mr.UserScramCredentialRecord: _scram,
+    mr.RemoveUserScramCredentialRecord: _remove_scram,
     mr.DelegationTokenRecord: _keep,
     mr.RemoveDelegationTokenRecord: _drop,
     mr.RegisterControllerRecord: _keep,

@@ -30,6 +30,11 @@ class ResourceType(enum.IntEnum):
     GROUP = 32
 
 
+QuotaEntity = tuple[tuple[str, str | None], ...]
+"""Whom a quota is for: kinds (`user`, `client-id`, `ip`) in alphabetical order, with a name each;
+None is everybody of that kind who has no entry of their own."""
+
+
 class Endpoint(NamedTuple):
     """Where one listener of a broker is reached."""
 
@@ -147,6 +152,8 @@ class ImageChanges:
     features: dict[str, int] = field(default_factory=dict)
     """Level before; 0 where the feature was off."""
     producer_ids: bool = False
+    quotas: bool = False
+    """A quota of some client was set or removed."""
 
     def __bool__(self) -> bool:
         return bool(
@@ -157,4 +164,5 @@ class ImageChanges:
             or self.brokers
             or self.features
             or self.producer_ids
+            or self.quotas
         )

@@ -241,6 +241,11 @@ class FetchContext:
         """Session id, error, and the results to send.  Called once, when the answer leaves."""
         return NO_SESSION, ErrorCode.NONE, results
 
+    def finish_empty(self) -> tuple[int, ErrorCode]:
+        """In place of `finish`, when nothing is sent whatever was read: session id and error."""
+        session_id, error, _ = self.finish(())
+        return session_id, error
+
 
 class FullContext(FetchContext):
     """Everything is answered; then the session begins, if there is room for one."""
@@ -263,6 +268,10 @@ class FullContext(FetchContext):
         for part in self._partitions.values():  # asked for but not read: still of the session
             order.setdefault(part.key, part)
         return self._create(order), ErrorCode.NONE, results
+
+    def finish_empty(self) -> tuple[int, ErrorCode]:
+        """A session begins with an answer that has everything: not with this one."""
+        return NO_SESSION, ErrorCode.NONE
 
 
 class IncrementalContext(FetchContext):

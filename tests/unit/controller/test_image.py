@@ -361,36 +361,78 @@ def test_a_feature_at_level_0_is_off(image: ClusterImage) -> None:
 
 
 def test_what_is_only_kept_survives_until_it_is_removed(image: ClusterImage) -> None:
-    quota = mr.ClientQuotaRecord(
-        entity=[mr.EntityData(entity_type="user", entity_name=None)], key="k", value=1.5
-    )
     kept: list[Message] = [
         mr.AccessControlEntryRecord(id=A, resource_name="t"),
-        mr.UserScramCredentialRecord(name="u", mechanism=1),
         mr.DelegationTokenRecord(token_id="x"),
         mr.RegisterControllerRecord(controller_id=1),
-        quota,
     ]
     run(image, *kept)
     assert image.dump() == kept
     run(
         image,
         mr.RemoveAccessControlEntryRecord(id=A),
-        mr.RemoveUserScramCredentialRecord(name="u", mechanism=1),
         mr.RemoveDelegationTokenRecord(token_id="x"),
-        mr.ClientQuotaRecord(entity=quota.entity, key="k", remove=True),
     )
     assert image.dump() == [mr.RegisterControllerRecord(controller_id=1)]
+
+
+def quota(key: str, value: float | None, **entity: str | None) -> mr.ClientQuotaRecord:
+    return mr.ClientQuotaRecord(
+        entity=[mr.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()],
+        key=key,
+        value=value or 0.0,
+        remove=value is None,
+    )
+
+
+def test_quotas_are_set_and_removed_one_by_one(image: ClusterImage) -> None:
+    changes = run(image, quota("a", 1.5, user="u", client=None), quota("b", 2.0, user="u"))
+    before = image.quotas[("user", "u"),]
+    run(image, quota("a", 3.0, user="u"))
+
+    assert changes == ImageChanges(quotas=True)
+    assert before == {"b": 2.0}
+    assert image.quotas == {
+        (("client", None), ("user", "u")): {"a": 1.5},
+        (("user", "u"),): {"b": 2.0, "a": 3.0},
+    }
+    run(image, quota("a", None, client=None, user="u"), quota("b", None, user="u"))
+    assert image.quotas == {(("user", "u"),): {"a": 3.0}}
+    run(image, quota("a", None, user="u"), quota("never set", None, user="v"))
+    assert image.quotas == {}
 
 
 def test_a_quota_for_the_default_user_is_not_one_for_a_user_without_name(
     image: ClusterImage,
 ) -> None:
-    for name in (None, ""):
-        entity = [mr.EntityData(entity_type="user", entity_name=name)]
-        run(image, mr.ClientQuotaRecord(entity=entity, key="k", value=1.0))
+    run(image, quota("k", 1.0, user=None), quota("k", 2.0, user=""))
 
-    assert len(image.kept) == 2
+    assert image.quotas == {(("user", None),): {"k": 1.0}, (("user", ""),): {"k": 2.0}}
+
+
+def test_credentials_are_replaced_and_removed_by_user_and_mechanism(image: ClusterImage) -> None:
+    first = mr.UserScramCredentialRecord(name="u", mechanism=1, iterations=4096)
+    other = mr.UserScramCredentialRecord(name="u", mechanism=2, iterations=4096)
+    newer = mr.UserScramCredentialRecord(name="u", mechanism=1, iterations=8192)
+    run(image, first, other, newer)
+    assert image.scram == {("u", 1): newer, ("u", 2): other}
+    run(image, mr.RemoveUserScramCredentialRecord(name="u", mechanism=2))
+    assert image.scram == {("u", 1): newer}
+
+
+def test_quotas_and_credentials_are_in_dumps_and_forks(image: ClusterImage) -> None:
+    records: list[Message] = [
+        quota("k", 1.0, client=None, user="u"),
+        quota("k", 2.0, ip="::1"),
+        mr.UserScramCredentialRecord(name="u", mechanism=1, salt=b"s", iterations=4096),
+    ]
+    run(image, *records)
+    fork = image.fork()
+    run(fork, quota("k", None, ip="::1"), mr.RemoveUserScramCredentialRecord(name="u", mechanism=1))
+
+    assert image.dump() == records
+    assert fork.dump() == records[:1]
+    assert image.as_changes().quotas
 
 
 def test_a_fork_starts_equal_and_goes_its_own_way(image: ClusterImage) -> None:

@@ -125,3 +125,13 @@ def test_brokers_settings_features_and_producer_ids() -> None:
     assert changes.features == {"f": 1, "g": 0}
     assert changes.producer_ids
     assert not changes.partitions
+
+
+def test_quotas_that_are_not_the_same() -> None:
+    held = before()
+    entity = [mr.EntityData(entity_type="user", entity_name="u")]
+    newer = before()
+    newer.replay(mr.ClientQuotaRecord(entity=entity, key="k", value=1.0))
+
+    assert exchange(held, newer).quotas
+    assert held.quotas == {(("user", "u"),): {"k": 1.0}}

@@ -72,6 +72,8 @@ HONOURED = frozenset(
     replica.fetch.wait.max.ms replica.fetch.backoff.ms
     leader.replication.throttled.rate follower.replication.throttled.rate
     replica.alter.log.dirs.io.max.bytes.per.second
+    quota.window.num quota.window.size.seconds
+    controller.quota.window.num controller.quota.window.size.seconds
     """.split()  # noqa: SIM905 (read as text, a name a word)
 )
 
@@ -82,7 +84,7 @@ _LOADING = "accepted; a log is loaded a mebibyte at a time"
 _REPLICATION = "accepted; takes effect with replication"
 _SECURITY = "accepted; takes effect with security"
 _METRICS = "accepted; takes effect with metrics"
-_QUOTAS = "accepted; takes effect with quotas"
+_THROTTLES = "accepted; a throttle of replicas keeps what comes in one second"
 _JOURNAL = "accepted; takes effect with controllers of their own"
 
 _WAITING: tuple[tuple[str, str], ...] = (
@@ -131,10 +133,12 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("offsets.load.buffer.size", _LOADING),
     ("transaction.state.log.load.buffer.size", _LOADING),
     ("transaction.two.phase.commit.enable", "accepted; there is no two-phase commit"),
-    ("*quota*", _QUOTAS),
-    ("*throttled*", _QUOTAS),
-    ("max.connection.creation.rate", _QUOTAS),
-    ("queued.max.request.bytes", _QUOTAS),
+    ("*replication.quota*", _THROTTLES),
+    (
+        "max.connection.creation.rate",
+        "accepted; connections are limited by address (connection_creation_rate), not all together",
+    ),
+    ("queued.max.request.bytes", "accepted; what one connection may have waiting is bounded"),
     ("metrics.*", _METRICS),
     ("telemetry.*", _METRICS),
     ("controller.*", _JOURNAL),

@@ -13,6 +13,7 @@ state (KIP-903).  v16: who leads instead (KIP-951).  v18 (Kafka 4.1): nothing ne
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ from barnabas.replication import leading
 from barnabas.replication.purgatory import Parked
 
 if TYPE_CHECKING:
+    from barnabas.broker.quotas.bucket import Bucket
     from barnabas.broker.state import Broker
     from barnabas.controller.image import PartitionImage
     from barnabas.replication.fetch_context import FetchContext, SessionPartition
@@ -57,6 +59,7 @@ def fetch(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchRe
     )
     now = broker.clock.monotonic()
     if replica_id >= 0:
+        ctx.limits = None  # quotas are for clients
         # It would not ask again if it wanted to wait for the answer to its last fetch.
         broker.replicas.fetches.hurry(broker.replicas.tail(replica_id))
     context = broker.sessions.begin(
@@ -79,6 +82,8 @@ def fetch(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchRe
     else:
         listener = ctx.listener.name if version >= LEADERS_SINCE else None
         reading = Reading(broker, context, request, version, listener=listener)
+        if ctx.limits is not None and ctx.limits.fetch is not None:
+            reading.limit(ctx.limits.fetch)
     if reading.read() or request.max_wait_ms <= 0:
         return reading.response()
     later = Later()
@@ -100,6 +105,7 @@ class Reading:
 
     __slots__ = (
         "_any_replica",
+        "_bucket",
         "_by_id",
         "_committed",
         "_listener",
@@ -131,6 +137,12 @@ class Reading:
         self._max_bytes = min(request.max_bytes, broker.fetch_bytes_max)
         self._rack = request.rack_id if version >= FOLLOWERS_SINCE else ""
         self._results: list[tuple[SessionPartition, PartitionData]] = []
+        self._bucket: Bucket | None = None
+
+    def limit(self, bucket: Bucket) -> None:
+        """The reader may get so much; never more at once than it may get at all."""
+        self._bucket = bucket
+        self._max_bytes = min(self._max_bytes, max(1, int(bucket.capacity)))
 
     def read(self) -> bool:
         """Read all partitions anew.  True if the answer need not wait for more."""
@@ -220,6 +232,13 @@ class Reading:
         return [self._partition(wanted) for wanted in self.context.partitions()]
 
     def response(self) -> FetchResponse:
+        if self._bucket is not None:
+            now = self.broker.clock.monotonic()
+            size = sum(len(data.records or b"") for _, data in self._results)
+            pause_s = self._bucket.pause_before(size, now)
+            if pause_s:
+                return self._empty(pause_s)
+            self._bucket.spend(size, now)
         session_id, error, news = self.context.finish(self._results)
         response = FetchResponse(error_code=int(error), session_id=session_id)
         last: str | bytes | None = None
@@ -243,6 +262,13 @@ class Reading:
                     self.broker, self._listener, moved, NodeEndpoint
                 )
         return response
+
+    def _empty(self, pause_s: float) -> FetchResponse:
+        """The reader gets nothing now, and what there is when it asks again."""
+        session_id, error = self.context.finish_empty()
+        return FetchResponse(
+            error_code=int(error), session_id=session_id, throttle_time_ms=math.ceil(pause_s * 1000)
+        )
 
     def _image_of(self, wanted: SessionPartition) -> PartitionImage | None:
         image = self.broker.image

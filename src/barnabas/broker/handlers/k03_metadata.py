@@ -28,6 +28,7 @@ from barnabas.broker.handlers.cluster_view import (
     named_brokers,
     offline_replicas,
 )
+from barnabas.broker.handlers.mutations import may_create
 from barnabas.broker.handlers.shared import (
     CLUSTER_OPERATIONS,
     INTERNAL_TOPICS,
@@ -85,7 +86,13 @@ def metadata(
         assert isinstance(answer, CreateTopicsResponse)
         later.resolve(view.response(names, missing | _creation_errors(answer)))
 
-    broker.controller.submit(creation_request(broker.config, wanted), created)
+    creation = creation_request(broker.config, wanted)
+    creation.topics = [
+        topic for topic in creation.topics if may_create(broker, ctx, topic.num_partitions)
+    ]
+    if not creation.topics:
+        return view.response(names, missing)
+    broker.controller.submit(creation, created)
     return later
 
 

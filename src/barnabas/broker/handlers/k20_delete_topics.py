@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
 from barnabas.broker.dispatch import Later, RequestContext, handles
-from barnabas.broker.handlers.forward import forward
+from barnabas.broker.handlers.mutations import Mutation, forward_limited
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.delete_topics import (
+    DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
@@ -24,6 +25,21 @@ if TYPE_CHECKING:
 DISABLED_CODE_SINCE = 3
 
 
+def _deleted(broker: Broker, asked: DeleteTopicState) -> int:
+    by_name = broker.image.topics.get(asked.name) if asked.name is not None else None
+    topic = by_name or broker.image.topics_by_id.get(asked.topic_id)
+    return len(topic.partitions) if topic is not None else 0
+
+
+MUTATION = Mutation(
+    strict_since=5,
+    partitions=_deleted,
+    result=lambda topic: DeletableTopicResult(name=topic.name, topic_id=topic.topic_id),
+    response=DeleteTopicsResponse,
+    results=lambda response: response.responses,
+)
+
+
 @handles(ApiKey.DELETE_TOPICS, versions=(1, 6))
 def delete_topics(
     broker: Broker, ctx: RequestContext, request: DeleteTopicsRequest
@@ -32,12 +48,8 @@ def delete_topics(
         # As the newest version says it: the controller may be elsewhere, and is told in that one.
         request.topics = [DeleteTopicState(name=name) for name in request.topic_names]
         request.topic_names = []
-    return forward(
-        broker,
-        request,
-        timeout_ms=request.timeout_ms,
-        finish=_older if ctx.api_version < DISABLED_CODE_SINCE else None,
-    )
+    finish = _older if ctx.api_version < DISABLED_CODE_SINCE else None
+    return forward_limited(broker, ctx, request, MUTATION, finish)
 
 
 def _older(response: Message) -> Message:

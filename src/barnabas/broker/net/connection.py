@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from barnabas.base.errors import StorageFailed
 from barnabas.broker.net.buffers import FrameBuffer
 from barnabas.broker.net.parts import COPIED_BYTES_MAX, Slot, encoded_bytes, gather
+from barnabas.broker.quotas.clients import ANONYMOUS
 from barnabas.protocol.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from barnabas.broker.net.planes import Planes
     from barnabas.broker.net.requests import Requests, Said
     from barnabas.broker.net.server import Server
+    from barnabas.broker.net.throttling import Mute
     from barnabas.storage.fs import FileSlice
 
 logger = logging.getLogger("barnabas.net")
@@ -58,6 +60,7 @@ class Connection(asyncio.BufferedProtocol):
         """Of the encoded answers in `out`, those to produces excepted: they are short."""
         self.peer_host = "?"
         self.client_id: str | None = None
+        self.user = ANONYMOUS
         self.produce_memo: Any = None
         self.commits: Commits | None = None
         self.said: Said | None = None
@@ -71,6 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         """Frames received but not yet parsed: too many answers are outstanding, or one holds."""
         self._held: Slot | None = None
         """An answer that no later request may overtake."""
+        self.muted: Mute | None = None
         self._blocked = False
         self._reading = True
         self._writable = True
@@ -109,6 +113,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._sock is not None:
             self._sock.detach()
         self._frame = self._backlog = None
+        if self.muted is not None:
+            self.muted.timer.cancel()
         for part in self.out:
             if type(part) is Slot:
                 part.later.abandon()
@@ -185,8 +191,9 @@ class Connection(asyncio.BufferedProtocol):
                     len(self.out) >= parts_max
                     or self.out_bytes > OUT_BYTES_MAX
                     or self._held is not None
+                    or self.muted is not None
                 ):
-                    self._block()
+                    self.block()
                     break
                 handle(self, data, view, pos + 4, stop)
                 pos = stop
@@ -222,7 +229,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self.turn.frames.retire(frame)
 
-    def _block(self) -> None:
+    def block(self) -> None:
         self._blocked = True
         if self._reading:
             self._reading = False
@@ -297,6 +304,7 @@ class Connection(asyncio.BufferedProtocol):
         if (
             self._blocked
             and self._held is None
+            and self.muted is None
             and 2 * len(out) < self.server.queued_parts_max
             and self.out_bytes < OUT_BYTES_MAX
         ):

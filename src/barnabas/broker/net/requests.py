@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.base.errors import ApiError, ErrorCode, code_for
 from barnabas.broker.dispatch import Answer, Entry, Later, RequestContext, Table
+from barnabas.broker.net import throttling
 from barnabas.broker.net.answers import encoded
 from barnabas.broker.net.commit_memo import Commits
 from barnabas.broker.net.produce_memo import learn
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from barnabas.broker.controller_part import ControllerPart
     from barnabas.broker.net.connection import Connection
     from barnabas.broker.net.parts import Slot
+    from barnabas.broker.quotas.clients import ClientQuotas, Limits
     from barnabas.broker.state import Broker
     from barnabas.protocol.message import Message
 
@@ -59,6 +61,7 @@ class Requests:
     def __init__(self, state: Broker | ControllerPart, handlers: Table) -> None:
         """`state` is what the handlers get."""
         self._state = state
+        self._quotas: ClientQuotas | None = getattr(state, "quotas", None)  # brokers have them
         self._routes = {key: (entry, api(entry.key)) for key, entry in handlers.items()}
 
     def handle(
@@ -85,7 +88,11 @@ class Requests:
             raise DecodeError(f"{entry.key.name} of {len(frame)} bytes: too many to take apart")
         if key == ApiKey.OFFSET_COMMIT:
             commits = connection.commits
-            if commits is not None and commits.handle(connection, frame):
+            if (
+                commits is not None
+                and self._limits(connection, connection.client_id) is None
+                and commits.handle(connection, frame)
+            ):
                 return
         request: Any
         said = connection.said if key in REPEATED else None
@@ -98,7 +105,11 @@ class Requests:
             request, end = described.request.read(frame, pos, version)
             if key == ApiKey.PRODUCE and end == len(frame):
                 broker = cast("Broker", self._state)  # nobody else is produced to
-                connection.produce_memo = learn(broker.replicas, broker.clock, frame, pos, request)
+                connection.produce_memo = (
+                    learn(broker.replicas, broker.clock, frame, pos, request)
+                    if self._limits(connection, client_id) is None
+                    else None
+                )
             elif key == ApiKey.OFFSET_COMMIT and end == len(frame):
                 if connection.commits is None:
                     connection.commits = Commits(cast("Broker", self._state))
@@ -114,8 +125,18 @@ class Requests:
             listener=connection.listener,
             peer_host=connection.peer_host,
             connection=connection,
+            limits=self._limits(connection, client_id),
         )
+        if ctx.limits is not None:
+            now = cast("Broker", self._state).clock.monotonic()
+            throttling.charge_bytes(connection, ctx, len(frame), now)
         self._dispatch(connection, entry, described, ctx, request)
+
+    def _limits(self, connection: Connection, client_id: str | None) -> Limits | None:
+        quotas = self._quotas
+        if quotas is None or not quotas.is_active:
+            return None
+        return quotas.of(connection.user, client_id)
 
     def _dispatch(
         self,
@@ -125,16 +146,22 @@ class Requests:
         ctx: RequestContext,
         request: Any,
     ) -> None:
+        began = self._state.clock.monotonic() if ctx.limits is not None else 0.0
         try:
             answer = entry.handler(self._state, ctx, request)
         except DecodeError:
             raise  # the handler wants the connection closed
         except Exception as error:
             answer = self._failed(described, ctx, error)
+        if ctx.limits is not None:
+            throttling.charge_time(connection, ctx, began, self._state.clock.monotonic())
         if isinstance(answer, Later):
             slot = connection.answer_later(answer)
             answer.when_done(partial(self._fill, connection, slot, described, ctx))
-        elif answer is not None:
+            return
+        if ctx.limits is not None:
+            answer = throttling.throttled(connection, ctx, answer)
+        if answer is not None:
             connection.answer(_encoded(described, ctx, answer))
 
     def _fill(
@@ -151,6 +178,8 @@ class Requests:
         try:
             if isinstance(answer, Exception):
                 raise answer
+            if ctx.limits is not None:
+                answer = throttling.throttled(connection, ctx, answer)
             connection.fill(slot, [] if answer is None else _encoded(described, ctx, answer))
         except DecodeError as error:  # the handler wants the connection closed
             connection.refuse(error)

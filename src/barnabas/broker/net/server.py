@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from barnabas.base.settings import Source
 from barnabas.broker.net.connection import Connection
 from barnabas.broker.net.repeats import Complaints
+from barnabas.broker.net.throttling import close_after, unmute
 from barnabas.storage.fs import default_pool_limit
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from barnabas.broker.net.planes import Planes
     from barnabas.broker.net.requests import Requests
     from barnabas.broker.net.turn import Turn
+    from barnabas.broker.quotas.clients import ClientQuotas
 
 logger = logging.getLogger("barnabas.net")
 
@@ -44,6 +46,8 @@ class Server:
         self._per_listener: Counter[str] = Counter()
         self._servers: list[asyncio.Server] = []
         self.complaints = Complaints()
+        self.quotas: ClientQuotas | None = None
+        """Of the broker, once there is one."""
         self.configure(config)
 
     def configure(self, config: BrokerConfig) -> None:
@@ -104,6 +108,10 @@ class Server:
                 "files says",
             )
             return False
+        pause_s = self.quotas.connection_pause(host) if self.quotas is not None else 0.0
+        if pause_s:
+            self.complaints.say("delaying and closing", connection, "it came too soon")
+            close_after(connection, pause_s)
         return True
 
     def forget(self, connection: Connection) -> None:
@@ -113,6 +121,12 @@ class Server:
             self._per_host[connection.peer_host] -= 1
             if not self._per_host[connection.peer_host]:
                 del self._per_host[connection.peer_host]
+
+    def quotas_changed(self) -> None:
+        """What was learnt of clients without quotas may be wrong now, and who waits may be free."""
+        for connection in self._connections:
+            connection.produce_memo = None
+            unmute(connection)
 
     @property
     def connection_count(self) -> int:

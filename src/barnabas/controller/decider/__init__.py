@@ -31,6 +31,8 @@ _DECIDERS: dict[int, _Decider] = {
     44: _Decider("configs", "decide_incremental", "refuse_incremental"),
     45: _Decider("reassignments"),
     46: _Decider("reassignments", "decide_list", "refuse_list"),
+    49: _Decider("client_quotas"),
+    51: _Decider("scram"),
     56: _Decider("alter_partition"),
     57: _Decider("features"),
     62: _Decider("brokers", "decide_registration", "refuse_registration"),
