@@ -63,6 +63,8 @@ class _Running:
     directory: str
     generation: int
     started: float
+    is_stale: bool = False
+    """The log was moved: what was written is where it was, even if it has come back since."""
 
 
 class Cleaner:
@@ -130,6 +132,8 @@ class Cleaner:
 
     def moved(self, log: Log, source: str) -> None:
         """The log was in the log directory `source`: what is known of it goes with it."""
+        if self._running is not None and self._running.log is log:
+            self._running.is_stale = True
         key = log.topic, log.partition
         offset = self._offsets_in(source).pop(key, None)
         if offset is not None:
@@ -254,7 +258,7 @@ class Cleaner:
     def _put_into_log(self, running: _Running) -> bool:
         """False if the log is not what it was when the job began."""
         log, job = running.log, running.job
-        if log.directory != running.directory or log.generation != running.generation:
+        if running.is_stale or log.generation != running.generation or _is_elsewhere(running):
             self._discard(running)
             return False
         if not job.replaced:
@@ -291,7 +295,7 @@ class Cleaner:
     def _fail(self, running: _Running, failure: Exception) -> None:
         log, name = running.log, running.job.plan.name
         is_gone = isinstance(failure.__cause__, FileNotFoundError)
-        if isinstance(failure, StorageFailed) and (log.directory != running.directory or is_gone):
+        if isinstance(failure, StorageFailed) and (_is_elsewhere(running) or is_gone):
             self._due_ms = self._clock.now_ms() + self.settings.backoff_ms
             _logger.info("%s changed while it was compacted: given up.", name)
         else:
@@ -306,6 +310,10 @@ class Cleaner:
             _logger.error("%s could not be compacted: %s", name, failure)
         else:
             self._on_failure(log, failure)
+
+
+def _is_elsewhere(running: _Running) -> bool:
+    return running.log.directory != running.directory
 
 
 def _identity(log: Log) -> _Identity:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from held_workers import HeldWorkers
 from storage_logs import (
     NOW,
     TOPIC_ID,
@@ -20,6 +23,7 @@ from storage_logs import (
 
 from barnabas.base.errors import LogDirNotFound, StorageFailed
 from barnabas.storage import checkpoint
+from barnabas.storage.cleaner import Cleaner, CleanerSettings
 from barnabas.storage.config import LogConfig
 from barnabas.storage.fs import FilePool
 from barnabas.storage.manager import LogManager, StorageSettings
@@ -148,6 +152,45 @@ def test_a_log_that_is_cut_meanwhile_is_copied_anew(world: World) -> None:
     assert again is not None
     assert again.end_offset == 5
     assert world.names == ["a/t-0-delete", "b/t-0"]
+
+
+def test_what_the_cleaner_has_made_of_a_log_before_it_was_moved_there_and_back_is_not_used(
+    world: World,
+) -> None:
+    """It is in the directory that had the log's name before."""
+    log, held = world.log, HeldWorkers()
+    log.reconfigure(replace(CONFIG, cleanup_policy=("compact",), min_cleanable_dirty_ratio=0.0))
+    fill(log, 30)
+    cleaner = Cleaner(
+        world.manager.pool,
+        held,
+        settings=CleanerSettings(),
+        clock=SimpleNamespace(now_ms=lambda: NOW, monotonic=lambda: 0.0),
+        on_failure=lambda log, failure: pytest.fail(str(failure)),
+    )
+    world.manager.on_log_moved = lambda moved, source: cleaner.moved(moved, source.path)
+    cleaner.tick([log], NOW)
+    step, done = held.held.pop()
+    step()
+    while not list((world.root / "a/t-0").glob("*.cleaned")):
+        done(None)
+        step, done = held.held.pop()
+        step()
+    expected = values_of(log)
+    for directory in (world.b, world.a):
+        world.begin(directory)
+        world.finish()
+        assert world.manager.directory_of(log) is directory
+    done(None)
+    assert not cleaner.is_running
+    assert values_of(log) == expected
+    world.manager.tick(NOW + 60_001)
+    world.finish()
+    again = world.start().get("t", 0)
+    assert again is not None
+    assert again.end_offset == 30
+    again.advance_high_watermark(30)
+    assert values_of(again) == expected
 
 
 def test_a_slice_on_its_way_to_a_client_stays_good(world: World) -> None:
