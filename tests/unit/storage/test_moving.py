@@ -9,78 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 from held_workers import HeldWorkers
-from storage_logs import (
-    NOW,
-    TOPIC_ID,
-    FlakyDisk,
-    StepWorkers,
-    append,
-    batch,
-    fill,
-    records_of,
-    values_of,
-)
+from moving_world import CONFIG, KEY, World
+from storage_logs import NOW, TOPIC_ID, append, batch, fill, records_of, values_of
 
 from barnabas.base.errors import LogDirNotFound, StorageFailed
 from barnabas.storage import checkpoint
 from barnabas.storage.cleaner import Cleaner, CleanerSettings
-from barnabas.storage.config import LogConfig
-from barnabas.storage.fs import FilePool
-from barnabas.storage.manager import LogManager, StorageSettings
-
-CONFIG = LogConfig(segment_bytes=1000, index_interval_bytes=100, file_delete_delay_ms=0)
-KEY = ("t", 0)
-
-
-class World:
-    """One broker's log directories `a` and `b`, and a log in `a`."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.disk = FlakyDisk()
-        self.running: LogManager | None = None
-        self.start()
-        self.log = self.manager.create("t", 0, TOPIC_ID, CONFIG)
-        assert self.log.directory == str(root / "a/t-0")
-
-    def start(self) -> LogManager:
-        """As another process after a crash."""
-        self.crash()
-        self.workers = StepWorkers()
-        self.manager = self.running = LogManager(
-            StorageSettings(directories=(str(self.root / "a"), str(self.root / "b"))),
-            node_id=1,
-            cluster_id="c",
-            workers=self.workers,
-            pool=FilePool(16, self.disk),
-        )
-        self.manager.load(NOW, lambda topic: CONFIG)
-        self.a, self.b = self.manager.directories
-        return self.manager
-
-    def crash(self) -> None:
-        if self.running is not None:
-            self.running.give_back()
-            self.running.pool.close()
-            self.running = None
-
-    def begin(self, directory: object = None) -> None:
-        self.manager.move("t", 0, self.b if directory is None else directory)  # type: ignore[arg-type]
-        self.manager.moves.tick()
-
-    def finish(self) -> None:
-        while self.workers.step():
-            pass
-
-    @property
-    def names(self) -> list[str]:
-        return sorted(
-            f"{path.parent.name}/{path.name.split('.')[0]}{path.name[path.name.rfind('-') :]}"
-            if "." in path.name
-            else f"{path.parent.name}/{path.name}"
-            for path in self.root.glob("*/*")
-            if path.is_dir()
-        )
+from barnabas.storage.manager import StorageSettings
 
 
 @pytest.fixture
@@ -279,99 +214,6 @@ def test_a_log_that_is_deleted_meanwhile_is_not_moved(world: World) -> None:
     assert world.manager.logs == {}
 
 
-def test_a_full_disk_ends_the_move_and_harms_nothing(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    fill(world.log, 30)
-    world.disk.room = 1500
-    world.begin()
-    world.finish()
-    assert world.manager.moves.get(KEY) is None
-    assert "could not be moved" in caplog.text
-    world.disk.room = None
-    append(world.log, batch(b"on"))
-    assert values_of(world.log)[-1] == b"on"
-    assert world.log.directory == str(world.root / "a/t-0")
-
-
-def test_after_a_crash_a_move_begins_anew(world: World) -> None:
-    fill(world.log, 30)
-    world.begin()
-    world.workers.step()
-    world.start()
-    log = world.manager.get("t", 0)
-    assert log is not None
-    assert log.directory == str(world.root / "a/t-0")
-    world.manager.moves.tick()
-    world.finish()
-    assert log.directory == str(world.root / "b/t-0")
-    assert log.end_offset == 30
-
-
-def test_a_crash_between_the_two_names_finishes_the_move(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(world.log, 30)
-    world.begin()
-    rename = world.manager.pool.rename
-
-    def crash(old: str, new: str) -> None:
-        if old.endswith("-future"):
-            raise KeyboardInterrupt
-        rename(old, new)
-
-    monkeypatch.setattr(world.manager.pool, "rename", crash)
-    with pytest.raises(KeyboardInterrupt):
-        world.finish()
-    assert world.names == ["a/t-0-moved", "b/t-0-future"]
-    log = world.start().get("t", 0)
-    assert log is not None
-    assert (log.directory, log.end_offset) == (str(world.root / "b/t-0"), 30)
-    assert world.names == ["b/t-0"]
-
-
-@pytest.mark.parametrize("crashes", [False, True])
-def test_what_recovery_has_set_aside_is_not_removed_with_the_old_files(
-    world: World, monkeypatch: pytest.MonkeyPatch, *, crashes: bool
-) -> None:
-    fill(world.log, 30)
-    aside = world.root / "a/t-0" / f"{40:020d}.log.stray"
-    aside.write_bytes(b"set aside")
-    world.begin()
-    if crashes:
-        monkeypatch.setattr("barnabas.storage.moving._let_go", lambda _, left: (left, False))
-    world.finish()
-    monkeypatch.undo()
-    if crashes:
-        assert world.names == ["a/t-0-moved", "b/t-0"]
-        world.start()
-    world.manager.tick(NOW + 60_001)
-    world.finish()
-    assert world.names == ["a/t-0-stray", "b/t-0"]
-    (found,) = (world.root / "a").glob("*-stray/*.stray")
-    assert found.read_bytes() == b"set aside"
-
-
-def test_a_disk_that_refuses_the_second_name_leaves_the_log_where_it_was(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(world.log, 30)
-    world.begin()
-    rename = world.manager.pool.rename
-
-    def refuse(old: str, new: str) -> None:
-        if old.endswith("-future"):
-            raise StorageFailed("no")
-        rename(old, new)
-
-    monkeypatch.setattr(world.manager.pool, "rename", refuse)
-    world.finish()
-    monkeypatch.undo()
-    assert (list(world.a.logs), list(world.b.logs)) == ([KEY], [])
-    append(world.log, batch(b"on"))
-    assert world.start().get("t", 0) is not None
-
-
 def test_a_log_that_is_not_here_yet_is_made_where_it_was_asked_for(world: World) -> None:
     assert not world.manager.move("u", 0, world.a)
     log = world.manager.create("u", 0, TOPIC_ID, CONFIG)
@@ -385,55 +227,6 @@ def test_only_log_directories_that_work_can_be_moved_to(world: World) -> None:
     world.b.failure = StorageFailed("gone")
     with pytest.raises(StorageFailed):
         world.manager.directory_at(str(world.root / "b"))
-
-
-def test_a_disk_that_does_not_keep_the_second_name_leaves_the_log_where_it_was(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(world.log, 30)
-    world.begin()
-    sync = world.manager.pool.sync_directory
-
-    def refuse(path: str) -> None:
-        if path == world.b.path and (world.root / "b/t-0").exists():
-            raise StorageFailed("no")
-        sync(path)
-
-    monkeypatch.setattr(world.manager.pool, "sync_directory", refuse)
-    world.finish()
-    monkeypatch.undo()
-    assert world.names == ["a/t-0", "b/t-0-future"]
-    assert (list(world.a.logs), list(world.b.logs)) == ([KEY], [])
-    append(world.log, batch(b"on"))
-    world.log.roll(NOW)
-    again = world.start().get("t", 0)
-    assert again is not None
-    assert again.end_offset == 31
-
-
-def test_a_log_between_two_names_is_not_used_and_the_next_start_finishes_its_move(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(world.log, 30)
-    world.begin()
-    rename = world.manager.pool.rename
-
-    def refuse(old: str, new: str) -> None:
-        if old.endswith(("-future", "-moved")):
-            raise StorageFailed("no")
-        rename(old, new)
-
-    monkeypatch.setattr(world.manager.pool, "rename", refuse)
-    world.finish()
-    monkeypatch.undo()
-    assert world.a.failure is not None
-    assert world.manager.logs == {}
-    world.manager.tick(NOW + 60_001)
-    world.finish()
-    assert world.names == ["a/t-0-moved", "b/t-0-future"]
-    again = world.start().get("t", 0)
-    assert again is not None
-    assert (again.directory, again.end_offset) == (str(world.root / "b/t-0"), 30)
 
 
 def test_a_log_that_is_made_anew_can_be_moved_before_the_move_of_the_old_one_has_ended(
