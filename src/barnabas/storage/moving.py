@@ -208,14 +208,23 @@ def _swap(pool: FilePool, old: str, left: str, future: str, new: str) -> None:
         pool.rename(future, new)
         pool.sync_directory(_parent(new))
     except StorageFailed as failure:
+        _take_back(pool, new, future)
         try:
-            if not pool.exists(future):
-                pool.rename(new, future)
             pool.rename(left, old)
             pool.sync_directory(_parent(old))  # before what was copied goes
         except StorageFailed as another:
             raise _BetweenNames(f"{old} is neither there nor in {new}: {another}") from failure
         raise
+
+
+def _take_back(pool: FilePool, new: str, future: str) -> None:
+    """The disk that a log was to go to has refused: it has the log's name no more, if it had it.
+    If it refuses this too, that must not keep the log from going on where it was."""
+    try:
+        if not pool.exists(future):
+            pool.rename(new, future)
+    except StorageFailed as failure:
+        _logger.error("%s is out of date: remove it before the next start. %s", new, failure)  # noqa: TRY400
 
 
 def _let_go(pool: FilePool, left: str) -> tuple[str, bool]:

@@ -159,3 +159,36 @@ def test_a_log_between_two_names_is_not_used_and_the_next_start_finishes_its_mov
     again = world.start().get("t", 0)
     assert again is not None
     assert (again.directory, again.end_offset) == (str(world.root / "b/t-0"), 30)
+
+
+def test_a_disk_that_breaks_down_as_a_log_comes_to_it_leaves_the_others_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(world.log, 30)
+    world.begin()
+    pool = world.manager.pool
+    sync, exists = pool.sync_directory, pool.exists
+    is_broken = False
+
+    def breaks(path: str) -> None:
+        nonlocal is_broken
+        is_broken |= path == world.b.path and (world.root / "b/t-0").exists()
+        if is_broken and path.startswith(world.b.path):
+            raise StorageFailed("no")
+        sync(path)
+
+    def refuses(path: str) -> bool:
+        if is_broken and path.startswith(world.b.path):
+            raise StorageFailed("no")
+        return exists(path)
+
+    monkeypatch.setattr(pool, "sync_directory", breaks)
+    monkeypatch.setattr(pool, "exists", refuses)
+    world.finish()
+    assert is_broken
+    assert world.a.failure is None
+    assert world.log.directory == str(world.root / "a/t-0")
+    assert "b/t-0 is out of date: remove it" in caplog.text
+    append(world.log, batch(b"on"))
+    world.log.roll(NOW)
+    assert values_of(world.log)[-1] == b"on"
