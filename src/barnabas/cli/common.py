@@ -38,6 +38,7 @@ COMMAND_PROPERTY = Option(
     many=True,
     help="One setting of the client; wins over the file. May be repeated.",
 )
+NEW_CONSUMER = Option(name="new-consumer", help="Of older notes; there is no other kind any more.")
 JSON = Option(name="json", help="Print JSON, for programs to read.")
 
 

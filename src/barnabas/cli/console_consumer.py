@@ -11,6 +11,7 @@ from barnabas.cli.common import (
     BOOTSTRAP,
     COMMAND_CONFIG,
     COMMAND_PROPERTY,
+    NEW_CONSUMER,
     ZOOKEEPER,
     client_properties,
     collect,
@@ -116,6 +117,7 @@ OPTIONS = (
         name="skip-message-on-error",
         help="Go on after a record that cannot be printed, instead of stopping.",
     ),
+    NEW_CONSUMER,
     Option(
         name="enable-systest-events", help="Accepted for old command lines; nothing is printed."
     ),

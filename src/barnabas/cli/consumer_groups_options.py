@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, JSON, ZOOKEEPER
+from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, JSON, NEW_CONSUMER, ZOOKEEPER
 from barnabas.cli.options import (
     INT_MAX,
     LONG_MAX,
@@ -150,7 +150,7 @@ OPTIONS = (
         whole=(1, INT_MAX),
         help=f"How long to wait for brokers. Default: {DEFAULT_TIMEOUT_MS}.",
     ),
-    Option(name="new-consumer", help="Of older notes; there is no other kind any more."),
+    NEW_CONSUMER,
 )
 
 

@@ -10,6 +10,7 @@ from barnabas.cli.common import (
     BOOTSTRAP,
     COMMAND_CONFIG,
     COMMAND_PROPERTY,
+    NEW_CONSUMER,
     ZOOKEEPER,
     client_properties,
     older,
@@ -96,7 +97,7 @@ OPTIONS = (
     ),
     Option(name="hide-header", help="Leave out the line with the names of the columns."),
     Option(name="print-metrics", help="Print what the client library counted, in the end."),
-    Option(name="new-consumer", help="Accepted for old notes."),
+    NEW_CONSUMER,
     Option(name="threads", value="COUNT", whole=(1, INT_MAX), help="Accepted for old notes."),
     Option(
         name="num-fetch-threads",

@@ -28,6 +28,7 @@ def words(line: str) -> Parsed:
         "--topic t --partition 0 --offset 5",
         "--topic t --partition 0 --from-beginning",
         "--topic t --group g --from-beginning",
+        "--new-consumer --bootstrap-server b:1 --topic t",
     ],
 )
 def test_options_that_go_together(line: str) -> None:
