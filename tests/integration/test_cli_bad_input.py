@@ -5,6 +5,7 @@ And a terminal that is as it was.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -327,3 +328,56 @@ def test_a_class_that_is_no_tool_is_named() -> None:
 )
 def test_a_mistyped_command_is_guessed(arguments: str, expected: str) -> None:
     assert fault([BIN / "barnabas", *arguments.split()]) == f"barnabas: {expected}\n"
+
+
+FULL = Path("/dev/full")
+"""A file on a disk that is full."""
+
+
+def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A line typed into a shell that knows the tools."""
+    known = {"PATH": f"{BIN}:{os.environ['PATH']}", **environment}
+    return subprocess.run(
+        ["/bin/sh", "-c", line],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | known,
+    )
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no disk that is always full")
+@pytest.mark.parametrize("arguments", ["--list", "--help"])
+def test_output_that_a_full_disk_did_not_take_is_a_failure(
+    broker: BarnabasProcess, arguments: str
+) -> None:
+    done = shell(f"kafka-topics --bootstrap-server {broker.bootstrap} {arguments} > {FULL}")
+
+    assert done.returncode == 1
+    assert done.stderr.endswith("No space left on device\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_closed_streams_are_empty_ones(broker: BarnabasProcess) -> None:
+    where = f"--bootstrap-server {broker.bootstrap} --topic closed"
+    for line in (
+        f"kafka-console-producer {where} <&-",
+        f"kafka-topics {where} --create --if-not-exists >&-",
+    ):
+        done = shell(line)
+        assert (done.returncode, done.stderr) == (0, ""), line
+
+
+def test_letters_that_a_terminal_lacks_are_question_marks(broker: BarnabasProcess) -> None:
+    where = f"--bootstrap-server {broker.bootstrap}"
+    made = shell(
+        f"kafka-topics {where} --create --topic letters && kafka-consumer-groups {where} "
+        "--reset-offsets --group k\u00fcche --topic letters --to-earliest --execute"
+    )
+    assert made.returncode == 0, made.stderr
+
+    shown = shell(f"kafka-consumer-groups {where} --list", PYTHONIOENCODING="ascii")
+
+    assert shown.returncode == 0, shown.stderr
+    assert "k?che" in shown.stdout.splitlines()

@@ -7,6 +7,7 @@ our output went away (`| head`), which nobody needs to be told.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -27,12 +28,14 @@ TERMINATED = 143
 def main() -> NoReturn:
     """`barnabas <command> ...`"""
     _end_silently_on_ctrl_c()
+    _prepare_streams()
     _exit(_barnabas(sys.argv[1:]))
 
 
 def script() -> NoReturn:
     """`kafka-topics ...`, `kafka-topics.sh ...`: the name it was called by says which tool."""
     _end_silently_on_ctrl_c()
+    _prepare_streams()
     name = os.path.basename(sys.argv[0]).removesuffix(".sh")
     if name == RUN_CLASS:
         _exit(_run_class(sys.argv[1:]))
@@ -48,6 +51,18 @@ def _end_silently_on_ctrl_c() -> None:
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _prepare_streams() -> None:
+    """Input and output that are closed are empty ones: else the next socket would be taken for
+    them.  A letter that a terminal's character set lacks is printed as a question mark, as in Java.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (open until the end)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def _interrupt_on_ctrl_c() -> None:
@@ -123,8 +138,8 @@ def run_tool(program: str, module: str, argv: Sequence[str]) -> int:
         return TERMINATED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        return PIPE_CLOSED
+    except OSError as error:
+        return _io_failed(program, error)
     except ClientError as error:
         return _complain("" if error.before_any_answer else command.failure or program, str(error))
     return status
@@ -140,9 +155,17 @@ def _write(text: str) -> int:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        return PIPE_CLOSED
+    except OSError as error:
+        return _io_failed("", error)
     return 0
+
+
+def _io_failed(who: str, error: OSError) -> int:
+    """A full disk behind `> file`, for one: what the system said is enough."""
+    if isinstance(error, BrokenPipeError):
+        return PIPE_CLOSED
+    where = f"{error.filename}: " if error.filename else ""
+    return _complain(who, f"{where}{error.strerror or error}")
 
 
 def _exit(status: int) -> NoReturn:

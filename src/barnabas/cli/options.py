@@ -93,7 +93,7 @@ def parse(
     known = {option.name: option for option in (*options, HELP, VERSION)}
     spellings = {alias: option for option in known.values() for alias in option.aliases} | known
     parsed = Parsed(options=known)
-    rest = list(argv)
+    rest = [_as_text(token) for token in argv]
     while rest:
         token = rest.pop(0)
         option, value = _option_of(token, spellings)
@@ -110,6 +110,16 @@ def parse(
     if len(parsed.words) < least:
         raise UsageError("missing argument")
     return parsed
+
+
+def _as_text(token: str) -> str:
+    """What is no text has no place in a request, nor in a client's settings."""
+    try:
+        token.encode()
+    except UnicodeEncodeError:
+        shown = token.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        raise UsageError(f'"{shown}" is not text in UTF-8') from None
+    return token
 
 
 def _add(parsed: Parsed, option: Option, value: str) -> None:

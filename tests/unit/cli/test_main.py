@@ -62,6 +62,8 @@ def raising(error: BaseException) -> Callable[[], int]:
         (KeyboardInterrupt(), 130, ""),
         (Terminated(), 143, ""),
         (BrokenPipeError(), 141, ""),
+        (OSError(28, "No space left on device"), 1, "tool: No space left on device\n"),
+        (OSError(13, "Permission denied", "/f"), 1, "tool: /f: Permission denied\n"),
     ],
 )
 def test_every_end_has_a_status_and_at_most_one_line(

@@ -93,6 +93,7 @@ def test_a_value_that_may_be_missing() -> None:
         ("--partitions 101", "--partitions: 101 is out of range: at most 100"),
         ("--acks 7", '--acks: "7" is not one of all, -1, 0'),
         ("--list stray", 'unexpected argument "stray"'),
+        ("--topic t\udcff", '"t\\xff" is not text in UTF-8'),
     ],
 )
 def test_what_cannot_be_meant_is_one_line_that_names_the_option(line: str, expected: str) -> None:
