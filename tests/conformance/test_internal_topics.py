@@ -19,6 +19,7 @@ from harness.apache import ApacheBroker
 from harness.barnabas import BarnabasBroker
 from harness.brokers import Broker
 from harness.jvm import Jvm
+from harness.side_by_side import ours, theirs
 from harness.transcript import CONSOLE_CONSUMER, DUMP_LOG
 from wire_client import LIST_OFFSETS_VERSION, WireClient, read_log
 
@@ -86,19 +87,27 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Fille
 
 def printed(jvm: Jvm, filled: Filled, formatter: str) -> list[Any]:
     """What a formatter makes of a topic, parsed; ids and times made equal."""
-    topic = FORMATTERS[formatter]
-    run = jvm.tool(
-        CONSOLE_CONSUMER,
-        *("--bootstrap-server", filled.broker.bootstrap),
-        *("--topic", topic, "--partition", "0", "--offset", "earliest"),
-        *("--max-messages", str(len(data_records(filled, topic)))),
-        *("--formatter", f"org.apache.kafka.tools.consumer.{formatter}"),
-    )
+    run = theirs(jvm, CONSOLE_CONSUMER, filled.broker, asking(filled, formatter))
     assert run.status == 0, run.err
-    decoder, text, found = json.JSONDecoder(), run.out.strip(), []
+    return [normal(value) for value in documents(run.out)]
+
+
+def asking(filled: Filled, formatter: str) -> str:
+    """The command line that shows all records of a formatter's topic."""
+    topic = FORMATTERS[formatter]
+    return (
+        f"--topic {topic} --partition 0 --offset earliest "
+        f"--max-messages {len(data_records(filled, topic))} "
+        f"--formatter org.apache.kafka.tools.consumer.{formatter}"
+    )
+
+
+def documents(text: str) -> list[Any]:
+    """Documents of JSON that follow each other, with or without blanks between."""
+    decoder, text, found = json.JSONDecoder(), text.strip(), []
     while text:
         value, end = decoder.raw_decode(text)
-        found.append(normal(value))
+        found.append(value)
         text = text[end:].lstrip()
     return found
 
@@ -137,10 +146,25 @@ def content(records: list[Any]) -> list[str]:
 
 @pytest.mark.parametrize("formatter", FORMATTERS)
 def test_formatters_print_the_same(jvm: Jvm, filled: dict[str, Filled], formatter: str) -> None:
-    theirs, ours = (printed(jvm, filled[name], formatter) for name in ("apache", "barnabas"))
+    apaches, barnabas = (printed(jvm, filled[name], formatter) for name in ("apache", "barnabas"))
 
-    assert len(ours) > 5
-    assert content(ours) == content(theirs)
+    assert len(barnabas) > 5
+    assert content(barnabas) == content(apaches)
+
+
+@pytest.mark.parametrize("formatter", FORMATTERS)
+@pytest.mark.parametrize("name", ["apache", "barnabas"])
+def test_our_own_consumer_prints_what_apaches_does(
+    jvm: Jvm, filled: dict[str, Filled], name: str, formatter: str
+) -> None:
+    line = asking(filled[name], formatter)
+    expected = theirs(jvm, CONSOLE_CONSUMER, filled[name].broker, line)
+
+    shown = ours(CONSOLE_CONSUMER, filled[name].broker, line)
+
+    assert shown.status == 0, shown.err
+    assert len(shown.out.splitlines()) > 5
+    assert documents(shown.out) == documents(expected.out)
 
 
 @pytest.mark.parametrize(
@@ -150,15 +174,15 @@ def test_formatters_print_the_same(jvm: Jvm, filled: dict[str, Filled], formatte
 def test_every_record_is_decoded(
     jvm: Jvm, filled: dict[str, Filled], topic: str, decoder: str
 ) -> None:
-    ours = filled["barnabas"]
-    file = ours.broker.data_dir / f"{topic}-0" / f"{0:020}.log"
+    filling = filled["barnabas"]
+    file = filling.broker.data_dir / f"{topic}-0" / f"{0:020}.log"
 
     run = jvm.tool(DUMP_LOG, "--files", str(file), decoder)
 
     assert run.status == 0, run.err
     assert "isvalid: false" not in run.out
     decoded = re.findall(r'(?m)^\| offset: .* key: (\{"type".*?\}\}) payload: (.*)$', run.out)
-    assert len(decoded) == len(data_records(ours, topic))
+    assert len(decoded) == len(data_records(filling, topic))
     assert all(payload.startswith(('{"version"', "<DELETE>")) for _, payload in decoded)
     if topic == OFFSETS:
         kinds = {json.loads(key)["type"] for key, _ in decoded}

@@ -61,8 +61,10 @@ OPTIONS = (
     Option(
         name="formatter",
         value="CLASS",
-        help="DefaultMessageFormatter, LoggingMessageFormatter or NoOpMessageFormatter, with or "
-        "without the package. Default: DefaultMessageFormatter.",
+        help="DefaultMessageFormatter, LoggingMessageFormatter or NoOpMessageFormatter; for "
+        "__consumer_offsets OffsetsMessageFormatter or GroupMetadataMessageFormatter; for "
+        "__transaction_state TransactionLogMessageFormatter; with or without the package. "
+        "Default: DefaultMessageFormatter.",
     ),
     Option(
         name="topic",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.cli.deserializers import DESERIALIZERS, Deserializer, deserializer, java_double
 from barnabas.cli.options import UsageError
@@ -144,24 +144,50 @@ def coordinator_parser(types: Types) -> Parser:
 
 
 def _coordinator_record(types: Types, record: Record) -> Parsed:
-    if record.key is None or len(record.key) < _SHORT.size:
-        raise DecodeError("the record has no key")
-    (number,) = _SHORT.unpack_from(record.key)
-    if number not in types:
-        return f"Unknown record type {number} at offset {record.offset}, skipping.", None
-    key_class, value_class = types[number]
-    key = key_class.decode(record.key, number, _SHORT.size)
-    shown = java_json({"type": str(number), "data": json_form(key, number)})
-    if record.value is None:
+    try:
+        read = read_coordinator_record(types, record.key, record.value)
+    except UnknownTypeError as error:
+        return f"Unknown record type {error} at offset {record.offset}, skipping.", None
+    shown = java_json({"type": str(read.number), "data": read.key})
+    if read.value is None:
         return shown, DELETED
-    if len(record.value) < _SHORT.size:
-        raise DecodeError(f"a value of {len(record.value)} bytes")
-    (version,) = _SHORT.unpack_from(record.value)
+    _open_members(read.value)
+    return shown, java_json({"version": str(read.version), "data": read.value})
+
+
+class UnknownTypeError(DecodeError):
+    """A record of a type that is not among those that were asked for: its number."""
+
+
+class CoordinatorRecord(NamedTuple):
+    """A record of a coordinator, as JSON has it; one that deletes its key has no value."""
+
+    number: int
+    key: dict[str, Any]
+    version: int = -1
+    value: dict[str, Any] | None = None
+
+
+def read_coordinator_record(
+    types: Types, key: bytes | None, value: bytes | None
+) -> CoordinatorRecord:
+    """`DecodeError` for what is not a record of a coordinator, `UnknownTypeError` for others."""
+    if key is None or len(key) < _SHORT.size:
+        raise DecodeError("the record has no key")
+    (number,) = _SHORT.unpack_from(key)
+    if number not in types:
+        raise UnknownTypeError(str(number))
+    key_class, value_class = types[number]
+    fields = json_form(key_class.decode(key, number, _SHORT.size), number)
+    if value is None:
+        return CoordinatorRecord(number, fields)
+    if len(value) < _SHORT.size:
+        raise DecodeError(f"a value of {len(value)} bytes")
+    (version,) = _SHORT.unpack_from(value)
     if not value_class.min_version <= version <= value_class.max_version:
         raise DecodeError(f"{value_class.__name__} of version {version} is not known")
-    value = json_form(value_class.decode(record.value, version, _SHORT.size), version)
-    _open_members(value)
-    return shown, java_json({"version": str(version), "data": value})
+    decoded = value_class.decode(value, version, _SHORT.size)
+    return CoordinatorRecord(number, fields, version, json_form(decoded, version))
 
 
 def _open_members(group: dict[str, Any]) -> None:

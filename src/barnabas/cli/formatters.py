@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from barnabas.cli.common import true_or_false
-from barnabas.cli.deserializers import Deserializer, as_they_are, deserializer
+from barnabas.cli.deserializers import DeserializeError, Deserializer, as_they_are, deserializer
 from barnabas.cli.options import UsageError
 
 TIMESTAMP_TYPES = {0: b"NO_TIMESTAMP", 1: b"CreateTime:%d", 2: b"LogAppendTime:%d"}
@@ -46,6 +46,15 @@ TEXTS = {
     "headers.separator": ",",
     "null.literal": "null",
 }
+OFFSETS = "__consumer_offsets"
+TRANSACTIONS = "__transaction_state"
+FORMATTERS = ("DefaultMessageFormatter", "LoggingMessageFormatter", "NoOpMessageFormatter")
+COORDINATORS = {
+    "OffsetsMessageFormatter": (OFFSETS, frozenset({0, 1})),
+    "GroupMetadataMessageFormatter": (OFFSETS, frozenset({2})),
+    "TransactionLogMessageFormatter": (TRANSACTIONS, frozenset({0})),
+}
+"""Formatters of internal topics: which, and the types of the records that are shown."""
 DESERIALIZER_KEYS = ("key.deserializer", "value.deserializer", "headers.deserializer")
 
 
@@ -175,19 +184,44 @@ def _is_known(name: str) -> bool:
 
 
 def formatter(class_name: str, layout: Layout, log: Callable[[str], None]) -> Formatter:
-    """By Java class name, with or without its package."""
+    """By Java class name, with or without its package and the class around it."""
     default = value_lines(layout.null, layout.line_end) if layout.is_value_only else layout.format
-    match class_name.rpartition(".")[2]:
+    match class_name.rpartition(".")[2].rpartition("$")[2]:
         case "DefaultMessageFormatter":
             return default
         case "NoOpMessageFormatter":
             return _nothing
         case "LoggingMessageFormatter":
             return _logged(default, log)
-    raise UsageError(
-        f'--formatter: "{class_name}" is not known here; known are DefaultMessageFormatter, '
-        "LoggingMessageFormatter, NoOpMessageFormatter"
-    )
+        case name if name in COORDINATORS:
+            return _coordinator_lines(*COORDINATORS[name])
+    listed = ", ".join((*FORMATTERS, *COORDINATORS))
+    raise UsageError(f'--formatter: "{class_name}" is not known here; known are {listed}')
+
+
+def _coordinator_lines(topic: str, numbers: frozenset[int]) -> Formatter:
+    """A line of JSON for each record of these types; of others, nothing."""
+    from barnabas.cli import dump_log_decoders as decoders
+    from barnabas.protocol.errors import DecodeError
+
+    known = decoders.group_types() if topic == OFFSETS else decoders.transaction_types()
+    types = {number: known[number] for number in numbers if number in known}
+
+    def line(record: Record) -> bytes:
+        if record.key() is None:
+            return b""
+        try:
+            read = decoders.read_coordinator_record(types, record.key(), record.value())
+        except decoders.UnknownTypeError:
+            return b""
+        except DecodeError as error:
+            text = f"Could not read record at offset {record.offset()}: {error}"
+            raise DeserializeError(text) from None
+        value = None if read.value is None else {"version": read.version, "data": read.value}
+        shown = {"key": {"type": read.number, "data": read.key}, "value": value}
+        return decoders.java_json(shown).encode() + b"\n"
+
+    return line
 
 
 def _nothing(record: Record) -> bytes:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 import pytest
 
+from barnabas.cli.deserializers import DeserializeError
 from barnabas.cli.formatters import Headers, formatter, layout_of
 from barnabas.cli.options import UsageError
+from barnabas.protocol.message import Message
+from barnabas.protocol.messages import group_records as gr
+from barnabas.protocol.messages.transaction_records import TransactionLogKey
 
 
 @dataclass(slots=True)
@@ -140,3 +145,50 @@ def test_an_unknown_property_is_worth_a_warning_unless_it_is_a_deserializers_own
     warnings: list[str] = []
     layout_of({"print.color": "true", "value.deserializer.encoding": "x"}, warnings.append)
     assert warnings == ["formatter property print.color is not known here and is ignored"]
+
+
+def packed(version: int, message: Message) -> bytes:
+    return struct.pack(">h", version) + message.encode(version)
+
+
+POSITION = packed(1, gr.OffsetCommitKey(group="g", topic="t", partition=3))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OffsetsMessageFormatter",
+        "org.apache.kafka.tools.consumer.OffsetsMessageFormatter",
+        "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter",
+    ],
+)
+def test_positions_of_groups_are_a_line_of_json_each(name: str) -> None:
+    position = gr.OffsetCommitValue(offset=7, leader_epoch=1, metadata="m", commit_timestamp=9)
+
+    assert show(FakeRecord(POSITION, packed(3, position)), name=name) == (
+        b'{"key":{"type":1,"data":{"group":"g","topic":"t","partition":3}},'
+        b'"value":{"version":3,"data":{"offset":7,"leaderEpoch":1,"metadata":"m",'
+        b'"commitTimestamp":9}}}\n'
+    )
+
+
+def test_what_a_coordinator_deleted_is_null() -> None:
+    group = FakeRecord(packed(2, gr.GroupMetadataKey(group="g")), None)
+    transaction = FakeRecord(packed(0, TransactionLogKey(transactional_id="x")), None)
+
+    assert show(group, name="GroupMetadataMessageFormatter") == (
+        b'{"key":{"type":2,"data":{"group":"g"}},"value":null}\n'
+    )
+    assert show(transaction, name="TransactionLogMessageFormatter") == (
+        b'{"key":{"type":0,"data":{"transactionalId":"x"}},"value":null}\n'
+    )
+
+
+def test_records_of_a_coordinator_of_other_types_are_passed_over() -> None:
+    assert show(FakeRecord(POSITION), name="GroupMetadataMessageFormatter") == b""
+    assert show(FakeRecord(None), name="OffsetsMessageFormatter") == b""
+
+
+def test_what_no_coordinator_wrote_is_an_error_that_names_the_offset() -> None:
+    with pytest.raises(DeserializeError, match="Could not read record at offset 42"):
+        show(FakeRecord(POSITION, b"\0\x63"), name="OffsetsMessageFormatter")
