@@ -177,6 +177,9 @@ def check(args: Parsed) -> str:
             at_most_one(args, "replica-assignment", option)
     for option in PARTITION_FILTERS:
         at_most_one(args, option, "topics-with-overrides")
+    topic_id = args.text("topic-id")
+    if topic_id is not None:
+        check_topic_id(topic_id)
     return action
 
 
@@ -260,7 +263,6 @@ def _describe(admin: TopicAdmin, args: Parsed, properties: Mapping[str, str]) ->
         limit = args.number("partition-size-limit-per-response") or PARTITIONS_PER_ANSWER
         topics = add_replica_details(topics, properties, limit=limit)
     else:
-        check_topic_id(topic_id)
         topics = [each for each in admin.describe(admin.names()) if each.topic_id == topic_id]
         if not topics and not args.has("if-exists"):
             raise CommandError(f"TopicId '{topic_id}' does not exist as expected")

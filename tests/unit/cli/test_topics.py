@@ -23,7 +23,7 @@ def words(line: str) -> Parsed:
         ("--list", "list"),
         ("--list --topic t --exclude-internal --json", "list"),
         ("--describe --under-replicated-partitions --unavailable-partitions", "describe"),
-        ("--describe --topic-id x --if-exists", "describe"),
+        ("--describe --topic-id aHnrSZh_SM-unF0m9kCAkA --if-exists", "describe"),
         ("--create --topic t --partitions 3 --replication-factor 1 --config a=b", "create"),
         ("--create --topic t --replica-assignment 1:2 --if-not-exists", "create"),
         ("--alter --topic t --partitions 3 --replica-assignment 1,2,3", "alter"),
@@ -122,4 +122,4 @@ def test_settings_of_a_topic() -> None:
 def test_a_topic_id_must_look_like_one() -> None:
     check_topic_id("aHnrSZh_SM-unF0m9kCAkA")
     with pytest.raises(UsageError, match="--topic-id: "):
-        check_topic_id("zzz")
+        check(words("--describe --topic-id zzz"))
