@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from barnabas.cli.options import Option, Parsed, UsageError, at_most_one
+from barnabas.cli.options import HELP, VERSION, Option, Parsed, UsageError, at_most_one, parse
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 WAYS = ("bootstrap-server", "bootstrap-controller", "zookeeper")
@@ -50,6 +50,23 @@ def older(option: Option, name: str) -> Option:
         many=option.many,
         help=f"Older spelling of --{option.name}.",
     )
+
+
+def named_words(args: Parsed, names: Sequence[str], rest: str) -> Parsed:
+    """The same with plain words, which older notes have, under the names of their options.
+
+    Words that follow these are values of the option `rest`.
+    """
+    if args.given:
+        raise UsageError("give either options, or nothing but words")
+    if len(args.words) < len(names):
+        listed = ", ".join(names)
+        raise UsageError(f"{len(args.words)} words; expected {listed} and maybe {rest}")
+    warn(f"plain words are of older notes: use --{', --'.join(names)}, --{rest}")
+    line = [f"--{name}={word}" for name, word in zip(names, args.words, strict=False)]
+    line += [f"--{rest}={word}" for word in args.words[len(names) :]]
+    options = [each for each in args.options.values() if each not in (HELP, VERSION)]
+    return parse(options, line)
 
 
 def client_properties(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, raise_on_sigterm
-from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, client_properties, warn
-from barnabas.cli.options import HELP, INT_MAX, VERSION, Option, Parsed, UsageError, required
+from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, client_properties, named_words, warn
+from barnabas.cli.options import INT_MAX, Option, Parsed, required
 
 if TYPE_CHECKING:
     from barnabas.cli.perf_round_trips import OutRecord, RoundTrips
@@ -98,24 +98,12 @@ def run(args: Parsed) -> int:
 
 
 def named(args: Parsed) -> Parsed:
-    """The same with plain words, which older notes have, under the names of their options."""
-    from barnabas.cli.options import parse
-
-    if not args.words:
-        for name in WORDS[1:]:
-            required(args, name)
-        return args
-    if args.given:
-        raise UsageError("give either options, or nothing but words")
-    if len(args.words) < len(WORDS):
-        raise UsageError(
-            f"{len(args.words)} words; expected {', '.join(WORDS)} and maybe a properties file"
-        )
-    warn(f"plain words are of older notes: use --{', --'.join(WORDS)}, --command-config")
-    names = (*WORDS, "command-config")
-    line = [f"--{name}={word}" for name, word in zip(names, args.words, strict=False)]
-    options = [each for each in args.options.values() if each not in (HELP, VERSION)]
-    return parse(options, line)
+    """What was asked for, whether by options or by words."""
+    if args.words:
+        return named_words(args, WORDS, "command-config")
+    for name in WORDS[1:]:
+        required(args, name)
+    return args
 
 
 def shape_of(args: Parsed) -> Shape:

@@ -133,7 +133,7 @@ def _add(parsed: Parsed, option: Option, value: str) -> None:
 
 def _option_of(token: str, spellings: dict[str, Option]) -> tuple[Option | None, str | None]:
     """The option that a token names, and the value after its equals sign; None for a word."""
-    if not token.startswith("-") or token in ("-", "--"):
+    if not token.startswith("-") or token in ("-", "--") or _whole_number(token) is not None:
         return None, None
     name, equals, value = token.lstrip("-").partition("=")
     return _find(token, name, spellings), value if equals else None

@@ -14,6 +14,7 @@ from barnabas.cli.common import (
     COMMAND_CONFIG,
     DEFAULT_BOOTSTRAP,
     check_bootstrap,
+    named_words,
     older,
     read_file,
     read_pairs,
@@ -34,8 +35,10 @@ from barnabas.cli.printing import print_lines
 if TYPE_CHECKING:
     from barnabas.cli.perf_sending import Load
 
+WORDS = ("topic", "num-records", "record-size", "throughput")
+"""What plain words stand for in older notes, in their order; settings of the producer follow."""
 WORDS_MAX = 1000
-"""Settings after --producer-props."""
+"""Settings after --producer-props, or these words."""
 INTERVAL_MS = 5_000
 TRANSACTION_MS = 3_000
 CLIENT_ID = "perf-producer-client"
@@ -118,6 +121,7 @@ PRODUCER_DEFAULTS: dict[str, Any] = {
 
 
 def run(args: Parsed) -> int:
+    args = named(args)
     load = load_of(args)
     properties = producer_properties(args)
     values = values_of(args)
@@ -169,6 +173,11 @@ def run(args: Parsed) -> int:
         )
     sender.check_failures()
     return 0
+
+
+def named(args: Parsed) -> Parsed:
+    """What was asked for, whether by options or by words."""
+    return named_words(args, WORDS, "producer-props") if args.words and not args.given else args
 
 
 def load_of(args: Parsed) -> Load:
@@ -306,7 +315,8 @@ COMMAND = Command(
         (
             "Several settings may follow --producer-props or --command-property. Latency is the "
             "time from handing a record to the client library until the broker has acknowledged "
-            "it; every record is counted."
+            "it; every record is counted. Plain words, as in older notes: topic, number and size "
+            "of records, throughput, and settings of the producer."
         ),
     ),
 )

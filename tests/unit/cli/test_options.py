@@ -93,6 +93,7 @@ def test_a_value_that_may_be_missing() -> None:
         ("--partitions 101", "--partitions: 101 is out of range: at most 100"),
         ("--acks 7", '--acks: "7" is not one of all, -1, 0'),
         ("--list stray", 'unexpected argument "stray"'),
+        ("--list -1", 'unexpected argument "-1"'),
         ("--topic t\udcff", '"t\\xff" is not text in UTF-8'),
     ],
 )

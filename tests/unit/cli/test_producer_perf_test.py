@@ -12,7 +12,7 @@ from barnabas.cli.command import CommandError
 from barnabas.cli.main import run_tool
 from barnabas.cli.options import Parsed, UsageError, parse
 from barnabas.cli.perf_sending import Load, LoadSender, allowed
-from barnabas.cli.producer_perf_test import COMMAND, load_of, producer_properties, values_of
+from barnabas.cli.producer_perf_test import COMMAND, load_of, named, producer_properties, values_of
 from barnabas.client.connect import Troubles
 
 Captured = pytest.CaptureFixture[str]
@@ -238,3 +238,16 @@ def test_records_that_are_not_acknowledged_are_not_counted() -> None:
     assert running.summary()[0].startswith("0 records sent, ")
     with pytest.raises(CommandError, match="10 of 10 records were not sent: it broke"):
         running.check_failures()
+
+
+def test_plain_words_of_older_notes_stand_for_options(capsys: pytest.CaptureFixture[str]) -> None:
+    args = named(words("t 10 100 -1 acks=1 bootstrap.servers=b:1"))
+
+    assert load_of(args) == Load(topic="t", count=10)
+    assert args.text("record-size") == "100"
+    assert producer_properties(args)["acks"] == "1"
+    assert producer_properties(args)["bootstrap.servers"] == "b:1"
+    assert capsys.readouterr().err.startswith("warning: plain words are of older notes: use ")
+    assert named(words(f"{ENOUGH} --producer-props acks=1 batch.size=9")).words == ["batch.size=9"]
+    with pytest.raises(UsageError, match="2 words; expected topic"):
+        named(words("t 10"))
