@@ -37,6 +37,8 @@ OPTIONS = (
     Option(
         name="election-type",
         value="TYPE",
+        choices=KINDS,
+        any_case=True,
         help="preferred: the first replica of a partition is to lead it, if it is in sync. "
         "unclean: a partition without a leader gets one that may lack records.",
     ),
@@ -67,11 +69,6 @@ def run(args: Parsed) -> int:
 def check(args: Parsed) -> tuple[str, list[Place] | None]:
     """The kind of election, and the partitions: None for all."""
     kind = required(args, "election-type").lower()
-    if kind not in KINDS:
-        listed = ", ".join(KINDS)
-        raise UsageError(
-            f'--election-type: "{required(args, "election-type")}" is not one of {listed}'
-        )
     scopes = [scope for scope in SCOPES if args.has(scope)]
     if len(scopes) != 1:
         listed = ", ".join(f"--{scope}" for scope in SCOPES)

@@ -30,6 +30,8 @@ class Option:
     whole: tuple[int, int] | None = None
     """Least and greatest value of an option that takes a whole number."""
     choices: tuple[str, ...] = ()
+    any_case: bool = False
+    """Choices, which are in lower case, may be typed in upper case too."""
     many: bool = False
     """May be given several times."""
     alone: str | None = None
@@ -46,7 +48,8 @@ class Option:
             if not least <= number <= most:
                 bound = f"at least {least}" if number < least else f"at most {most}"
                 raise UsageError(f"--{self.name}: {text} is out of range: {bound}")
-        if self.choices and text not in self.choices:
+        chosen = text.lower() if self.any_case else text
+        if self.choices and chosen not in self.choices:
             listed = ", ".join(self.choices)
             raise UsageError(f'--{self.name}: "{text}" is not one of {listed}')
 

@@ -165,3 +165,11 @@ def test_the_order_of_options_is_kept_where_it_matters() -> None:
     ]
     parsed = parse(options, ["--type", "a", "--default", "--type=b", "--name", "n"])
     assert parsed.order == [("type", "a"), ("default", ""), ("type", "b"), ("name", "n")]
+
+
+def test_choices_in_upper_case_are_taken_where_kafka_takes_them() -> None:
+    kind = Option(name="kind", value="KIND", choices=("clean",), any_case=True, help="Which.")
+
+    assert parse([kind], ["--kind", "CLEAN"]).text("kind") == "CLEAN"
+    with pytest.raises(UsageError, match='"Unclean" is not one of clean'):
+        parse([kind], ["--kind", "Unclean"])
