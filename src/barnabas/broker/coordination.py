@@ -43,6 +43,8 @@ logger = logging.getLogger("barnabas.coordination")
 
 LOAD_BYTES = 1024 * 1024
 """What is read of a log in one loop turn."""
+RELOAD_S = 0.5
+"""After an append that failed, before the shard is loaded again."""
 NEVER = float("inf")
 
 
@@ -250,8 +252,12 @@ class Coordination:
             self.runtime.unload(index)
 
     def reload(self, index: int, epoch: int) -> None:
-        """The runtime lost track of a shard: feed it the log again."""
-        self._loop.call_soon(self._load, index, epoch)
+        """The runtime lost track of a shard: feed it the log again.
+
+        Not at once: if the log takes nothing, because the disk is full, for example, what is due in
+        the shard would fail again as soon as it is loaded, and again, and again.
+        """
+        self._loop.call_later(RELOAD_S, self._load, index, epoch)
 
     def _load(self, index: int, epoch: int) -> None:
         found = self.broker.replicas.find(self.topic, index)
