@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from harness import transcript as tools
-from harness.apache import run_main
+from harness.apache import ApacheBroker, run_main
+from harness.barnabas import BarnabasBroker
 from harness.brokers import Broker
 from harness.clusters import BarnabasCluster
 from harness.jvm import Jvm
@@ -15,6 +18,7 @@ from harness.side_by_side import BIN, Outcome, ours, their_words, theirs
 
 from barnabas.cli.tools import of_class
 
+KINDS: dict[str, type[Broker]] = {"apache": ApacheBroker, "barnabas": BarnabasBroker}
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 CLUSTER_LINES = [
     "cluster-id",
@@ -106,12 +110,23 @@ def moving(outcome: Outcome) -> Outcome:
     return Outcome(status=outcome.status, out=text, err=outcome.err)
 
 
-def test_features_are_shown_and_changed_alike(jvm: Jvm, target: Broker) -> None:
+@pytest.fixture
+def own(target: Broker, tmp_path: Path) -> Iterator[Broker]:
+    """A broker of the target's kind that nobody else uses: features change settings for all."""
+    broker = KINDS[target.name](tmp_path / "own")
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.discard()
+
+
+def test_features_are_shown_and_changed_alike(jvm: Jvm, own: Broker) -> None:
     different = []
     for line in FEATURE_LINES:
         mine, java = (
-            without_names(ours(tools.FEATURES, target, line)),
-            without_names(theirs(jvm, tools.FEATURES, target, line)),
+            without_names(ours(tools.FEATURES, own, line)),
+            without_names(theirs(jvm, tools.FEATURES, own, line)),
         )
         if later(mine) != later(java):
             different.append((line, mine, java))

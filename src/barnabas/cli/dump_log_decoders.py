@@ -6,6 +6,7 @@ wrote must not hide those after it.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,6 +37,8 @@ DECODERS = {
 }
 """Decoders of Apache Kafka, and the deserializers that print the same."""
 
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_MARK = "\ufffd".encode()
 _SHORT = struct.Struct(">h")
 _ESCAPES = {
     **{number: f"\\u{number:04X}" for number in range(0x20)},
@@ -80,8 +83,18 @@ def text_parser(key_class: str, value_class: str) -> Parser:
 
 def _as_text(read: Deserializer) -> Callable[[bytes], str]:
     if read is DESERIALIZERS["StringDeserializer"]:  # the usual one, without a detour
-        return lambda data: data.decode("utf-8", "replace")
-    return lambda data: read(data).decode("utf-8", "replace")
+        return java_text
+    return lambda data: java_text(read(data))
+
+
+def java_text(data: bytes) -> str:
+    """Bytes that need not be text, as Java shows them: half of a surrogate pair is one mark, where
+    Python makes a mark of each of its bytes.
+    """
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _SURROGATE.sub(_MARK, data).decode("utf-8", "replace")
 
 
 def decoder(option: str, name: str) -> Deserializer:

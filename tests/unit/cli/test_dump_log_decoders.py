@@ -9,6 +9,7 @@ from barnabas.cli.dump_log_decoders import (
     coordinator_parser,
     group_types,
     java_json,
+    java_text,
     metadata_parser,
     share_state_types,
     text_parser,
@@ -163,3 +164,19 @@ def test_metadata_that_cannot_be_decoded_does_not_end_the_dump(data: bytes) -> N
 
 def test_names_of_records_are_spelt_as_types() -> None:
     assert upper_snake("BrokerRegistrationChangeRecord") == "BROKER_REGISTRATION_CHANGE_RECORD"
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        ("é".encode(), "é"),
+        (b"a\xffb", "a\ufffdb"),
+        (b"\xed\xa0\x80!", "\ufffd!"),
+        (b"\xed\xbf!", "\ufffd!"),
+        (b"\xed\xa0", "\ufffd"),
+        (b"\xe0\x80\x80", "\ufffd\ufffd\ufffd"),
+        (b"\xf0\x9f\x98", "\ufffd"),
+    ],
+)
+def test_bytes_that_are_no_text_are_shown_as_java_shows_them(data: bytes, shown: str) -> None:
+    assert java_text(data) == shown
