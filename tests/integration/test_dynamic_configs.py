@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -328,9 +329,10 @@ def test_a_deleted_topics_files_go_when_the_broker_now_says_so(tmp_path: Path) -
 def test_log_levels_change_at_run_time(tmp_path: Path) -> None:
     with topic_on(tmp_path) as (broker, client):
 
-        def disturb() -> None:
+        def disturb(size: int) -> None:
+            """A frame that nobody reads; each size is a line of its own, said once a minute."""
             with WireClient(broker.port) as rude:
-                rude.sock.sendall(bytes(8))
+                rude.sock.sendall(struct.pack(">ii", size, 0))
                 assert rude.is_closed()
 
         def set_level(level: str) -> None:
@@ -344,9 +346,9 @@ def test_log_levels_change_at_run_time(tmp_path: Path) -> None:
             assert value_and_source(client, LOGGERS, "1", "barnabas.net")[0] == level
 
         set_level("ERROR")
-        disturb()
+        disturb(1)
         set_level("WARN")
-        disturb()
+        disturb(2)
         broker.stop()
 
     assert broker.log.count("closing connection") == 1

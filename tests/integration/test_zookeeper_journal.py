@@ -53,7 +53,7 @@ def own(tmp_path: Path) -> Iterator[ZooKeeperServer]:
 @pytest.fixture
 def settings(shared: ZooKeeperServer, request: pytest.FixtureRequest) -> ZooKeeperSettings:
     return ZooKeeperSettings(
-        servers=shared.address, root=f"/tests/{request.node.name}", session_timeout_s=30
+        servers=shared.address, root=f"/{request.node.name}", session_timeout_s=30
     )
 
 
