@@ -74,16 +74,20 @@ class Later:
         """
         assert not self._is_resolved, "a request is answered once"
         self._is_resolved = True
-        self._response = response
-        if self._callback is not None:
-            self._callback(response)
+        callback = self._callback
+        self._let_go()
+        if callback is None:
+            self._response = response
+        else:
+            callback(response)
 
     def when_done(self, callback: Callable[[Answer], None]) -> None:
         """Call back with the response: now, if it is already known."""
         assert self._callback is None, "one connection waits for one answer"
-        self._callback = callback
         if self._is_resolved:
             callback(self._response)
+        else:
+            self._callback = callback
 
     def settled(self) -> Message | Later:
         """The response, if it is known already: then nobody need wait."""
@@ -94,8 +98,15 @@ class Later:
 
     def abandon(self) -> None:
         """Nobody waits any more.  The work itself goes on where it has effects."""
-        if not self._is_resolved and self.on_abandon is not None:
-            self.on_abandon()
+        on_abandon = self.on_abandon
+        self._let_go()
+        if not self._is_resolved and on_abandon is not None:
+            on_abandon()
+
+    def _let_go(self) -> None:
+        """Who waits and what is waited for know this object: a cycle each, and a thousand waiting
+        fetches a second would keep the garbage collector, and with it everybody, busy."""
+        self._callback = self.on_abandon = None
 
 
 def attempts(later: Later, attempt: Callable[[bool], bool]) -> Callable[[bool], bool]:

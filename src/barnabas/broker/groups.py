@@ -11,6 +11,7 @@ from uuid import UUID
 from barnabas.base.ids import random_id
 from barnabas.base.settings import group_int
 from barnabas.broker.coordination import Coordination, TopicSettings
+from barnabas.broker.lingering import Lingering
 from barnabas.controller.image_types import ResourceType
 from barnabas.coordinator.group.topics import TopicInfo
 from barnabas.coordinator.runtime_routing import partition_for
@@ -90,6 +91,12 @@ class Groups(Coordination):
         """What groups with settings of their own go by, while `_config` is the broker's."""
         self._config: BrokerConfig | None = None
         self._default_settings: GroupSettings
+        self._lingering = Lingering(
+            broker.config.int("group.coordinator.append.linger.ms"),
+            loop=loop,
+            now=broker.clock.monotonic,
+            at_turn_end=self.at_turn_end,
+        )
 
     def make_runtime(self) -> Runtime:
         from barnabas.coordinator.group.config import GroupConfig
@@ -102,7 +109,7 @@ class Groups(Coordination):
             topics=self._topics,
             appender=self,
             reload=self.reload,
-            at_turn_end=self.at_turn_end,
+            at_turn_end=self._lingering.begin,
             new_id=lambda: str(UUID(bytes=random_id())),
             settings_of=self._settings_of,
             commit_timeout_ms=config.int("offsets.commit.timeout.ms"),
@@ -141,6 +148,7 @@ class Groups(Coordination):
 
     def handle(self, call: Call, done: Callable[[Any], None]) -> None:
         """Carry out a request about groups; `done` gets its response."""
+        self._lingering.note_request()
         self._coordinator.handle(call, done, now_ms=self.now_ms())
         self._set_timer()
 
@@ -151,6 +159,7 @@ class Groups(Coordination):
         done: Callable[[Any], None],
     ) -> None:
         """Carry out a commit like one before; `done` gets its response."""
+        self._lingering.note_request()
         self.schedule_at(
             partition_for(pattern.request.group_id, self._partition_count()),
             self._commit_again(pattern, numbers),

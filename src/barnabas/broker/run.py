@@ -21,9 +21,10 @@ logger = logging.getLogger("barnabas.node")
 SWITCH_S = 0.001
 """A thread that computes (compaction, a look into batches) gives way to the loop this often."""
 
-GC_THRESHOLDS = (50_000, 20, 20)
+GC_THRESHOLDS = (10_000, 20, 20)
 """Requests leave next to no cycles behind, and all that wait for one write are alive at once: with
-Python's 700 a sixth of the time that commits take goes into looking for garbage."""
+Python's 700 a sixth of the time that commits take goes into looking for garbage.  With more, a
+search that does find something stops the broker for tens of milliseconds."""
 
 STOP_WITH = "BARNABAS_STOP_WITH"
 """Environment: the process that this one belongs to."""

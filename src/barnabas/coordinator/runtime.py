@@ -1,14 +1,14 @@
-"""Drives shards: decide, replay at once, append with the rest of the turn, answer when committed.
+"""Drives shards: decide, replay at once, append with others, answer when committed.
 
 One `Runtime` serves one internal topic.  It owns a shard for each partition that this broker
 leads, and runs on the broker's loop thread.  It reads no clock: `now_ms` is an argument, and must
 not jump (the shell passes a wall clock that moves with the monotonic one).
 
-What a shard decides on in one loop turn becomes one batch, appended when the turn ends; records of
-a transaction are a batch of their own, appended at once.  So a shard is always ahead of what is
-committed, by what is gathered and the batches that are on their way.  Nothing that was decided on
-them leaves before they are committed: replies wait for every earlier batch.  If a batch fails, the
-shard is thrown away and loaded again from the log, and whoever waited is told so.
+What a shard decides on in one loop turn, or a few, becomes one batch, appended when the shell says
+so; records of a transaction are a batch of their own, appended at once.  So a shard is always ahead
+of what is committed, by what is gathered and the batches that are on their way.  Nothing that was
+decided on them leaves before they are committed: replies wait for every earlier batch.  If a batch
+fails, the shard is thrown away and loaded again from the log, and whoever waited is told so.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Runtime:
 
         `reload(partition, epoch)` asks the shell to read the log again and to call `load` with it,
         at once or later; `effect(partition, effect)` is called for each effect of a decision.
-        `at_turn_end(call)` makes the shell call back before it writes logs; without it every event
-        is a turn of its own.
+        `at_turn_end(call)` makes the shell call back before it writes logs, at the end of this turn
+        or a later one; without it every event is a turn of its own.
         """
         self._make_shard = make_shard
         self._types = types

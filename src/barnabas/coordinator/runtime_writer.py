@@ -1,4 +1,4 @@
-"""How decisions get into the log: gathered over a loop turn, then appended as one batch."""
+"""How decisions get into the log: gathered for a loop turn or a few, then appended as one batch."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ COMMIT_TIMEOUT_MS = 5000
 
 
 class Writer:
-    """Replays what was decided at once, and appends it when the loop turn ends.
+    """Replays what was decided at once, and appends it when the shell says so.
 
-    One batch takes what a partition's shard decides on in a turn, so that a commit costs a few
-    bytes in a batch that is written anyway.  Nobody waits longer for that: logs are written when
-    the turn ends.  Records of a transaction are a batch of their own and are appended at once.
+    One batch takes what a partition's shard decides on until then, so that a commit costs a few
+    bytes in a batch that is written anyway.  The shell ends it at the end of a loop turn at the
+    earliest, where logs are written anyway.  Records of a transaction are a batch of their own and
+    are appended at once.
     """
 
     def __init__(
@@ -134,7 +135,7 @@ class Writer:
     # Gathering
 
     def flush_later(self) -> None:
-        """Have what is gathered appended when the turn ends."""
+        """Have what is gathered appended when the shell thinks it is time."""
         if self._gathering and not self._will_flush:
             self._will_flush = True
             self._at_turn_end(self._flush_all)

@@ -46,7 +46,7 @@ HONOURED = frozenset(
     transaction.partition.verification.enable
     add.partitions.to.txn.retry.backoff.ms add.partitions.to.txn.retry.backoff.max.ms
     group.initial.rebalance.delay.ms group.min.session.timeout.ms group.max.session.timeout.ms
-    group.max.size group.coordinator.rebalance.protocols
+    group.max.size group.coordinator.rebalance.protocols group.coordinator.append.linger.ms
     group.consumer.session.timeout.ms group.consumer.heartbeat.interval.ms
     group.consumer.max.size group.consumer.assignors group.consumer.migration.policy
     group.consumer.regex.refresh.interval.ms group.consumer.assignment.interval.ms
@@ -79,7 +79,6 @@ HONOURED = frozenset(
 
 _JAVA = "accepted; there is no Java class to load"
 _THREADS = "accepted; a broker has one loop thread and needs no number"
-_LINGER = "accepted; a change is written at once, all changes of a loop turn together"
 _LOADING = "accepted; a log is loaded a mebibyte at a time"
 _REPLICATION = "accepted; takes effect with replication"
 _SECURITY = "accepted; takes effect with security"
@@ -129,7 +128,6 @@ _WAITING: tuple[tuple[str, str], ...] = (
     ("share.*", "accepted; takes effect with share groups"),
     ("group.streams.*", "accepted; takes effect with streams groups"),
     ("streams.*", "accepted; takes effect with streams groups"),
-    ("group.coordinator.append.linger.ms", _LINGER),
     ("offsets.load.buffer.size", _LOADING),
     ("transaction.state.log.load.buffer.size", _LOADING),
     ("transaction.two.phase.commit.enable", "accepted; there is no two-phase commit"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -300,6 +301,21 @@ def test_when_its_time_is_up_it_gets_what_there_is(world: SmallBroker) -> None:
     world.replicas.expire(world.clock.mono + 0.5)
 
     assert asked.sizes == [SIZE]
+
+
+def test_an_answered_wait_leaves_nothing_to_the_garbage_collector(world: SmallBroker) -> None:
+    fill(world, 1)
+    gc.collect()
+    gc.disable()
+    try:
+        asked = Asked(world, request(wanted(0, 1), max_wait_ms=500))
+        fill(world, 1)
+        assert asked.sizes == [SIZE]
+        assert world.replicas.next_deadline() is None
+        del asked
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_a_deleted_topic_ends_the_waiting(world: SmallBroker) -> None:
