@@ -28,6 +28,8 @@ Wire: TypeAlias = "tuple[bytes, bytes | None]"
 
 MAX_BATCH_BYTES = 1024 * 1024
 COMMIT_TIMEOUT_MS = 5000
+ENOUGH_RECORDS = 32
+"""What a batch costs is next to nothing for each of so many: they need not wait for more."""
 
 
 class Writer:
@@ -102,8 +104,9 @@ class Writer:
             return
         assert pending is not None, "a run has records"
         pending.replayed = True
-        if decision.producer is not None:
-            self._flush(slot)  # who asks the log for open transactions must see this one
+        batch = slot.gathered
+        if batch is not None and (batch.count >= ENOUGH_RECORDS or batch.producer is not None):
+            self._flush(slot)  # who asks the log for open transactions must see one of those
 
     def write_marker(
         self,
