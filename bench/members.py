@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import time
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -227,17 +227,22 @@ class Members:
         self.partition_count = partition_count
         self.members: dict[int, Member] = {}
         """By the number of the connection."""
+        self._epochs: dict[str, Counter[int]] = {}
+        """How many members of each group are at which epoch: looked at after every answer."""
         self._asked: dict[int, Message] = {}
         self._resting: deque[tuple[float, int]] = deque()
         self._is_stable = False
 
     def arrive(self, index: int, member: Member) -> None:
         self.members[index] = member
+        self._count(member.group_id, member.epoch, 1)
         self._say(index, member.join())
 
     def depart(self, index: int) -> None:
         """The member leaves, between two settlements."""
-        request = self.members.pop(index).leave()
+        member = self.members.pop(index)
+        self._count(member.group_id, member.epoch, -1)
+        request = member.leave()
         answer = self.crowd.ask({index: request_bytes(request)})[index]
         code = decoded(answer, type(request), VERSIONS[type(request)]).error_code
         if code:
@@ -277,13 +282,24 @@ class Members:
         before = member.epoch, member.partitions
         told = decoded(answer, type(asked), VERSIONS[type(asked)])
         following = member.hear(asked, told)
+        if member.epoch != before[0]:
+            self._count(member.group_id, before[0], -1)
+            self._count(member.group_id, member.epoch, 1)
         if following is not None:
             self._say(index, following)
         else:
             self._resting.append((time.monotonic() + REST_S, index))
         return before != (member.epoch, member.partitions)
 
+    def _count(self, group_id: str, epoch: int, change: int) -> None:
+        epochs = self._epochs.setdefault(group_id, Counter())
+        epochs[epoch] += change
+        if not epochs[epoch]:
+            del epochs[epoch]
+
     def _look(self) -> bool:
+        if any(len(epochs) > 1 for epochs in self._epochs.values()):
+            return False
         groups: dict[str, list[Member]] = {}
         for member in self.members.values():
             groups.setdefault(member.group_id, []).append(member)
@@ -292,8 +308,7 @@ class Members:
     def _is_group_stable(self, group: Sequence[Member]) -> bool:
         least = self.partition_count // len(group)
         return (
-            len({member.epoch for member in group}) == 1
-            and all(least <= len(member.partitions) <= least + 1 for member in group)
+            all(least <= len(member.partitions) <= least + 1 for member in group)
             and len(frozenset().union(*(m.partitions for m in group))) == self.partition_count
         )
 
