@@ -23,7 +23,16 @@ def busy_seconds() -> float:
 def own_seconds(pids: Iterable[int]) -> float:
     """CPU time of this process, of all its children that ended, and of the brokers that run."""
     ended = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in ended) + sum(map(cpu_seconds, pids))
+    return sum(usage.ru_utime + usage.ru_stime for usage in ended) + sum(
+        map(_running_seconds, pids)
+    )
+
+
+def _running_seconds(pid: int) -> float:
+    try:
+        return cpu_seconds(pid)
+    except FileNotFoundError:  # it was killed, as the case wants it: it is one of those that ended
+        return 0.0
 
 
 class Watch:
