@@ -48,7 +48,7 @@ class Turn:
         self.replicas = SimpleNamespace(dirty=[])
         self.now = 0.0
 
-    def schedule(self, connection: Connection) -> None:
+    def schedule(self, connection: Connection | None = None) -> None:
         pass
 
     def write(self) -> None:

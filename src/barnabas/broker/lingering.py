@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 Call: TypeAlias = Callable[[], None]
 
 ADAPTIVE = -1
-PATIENCE_S = 0.01
+PATIENCE_S = 0.025
 """The longest that a change waits for others when the load decides."""
 
 

@@ -247,7 +247,7 @@ class Runtime:
                 if slot.is_gone():
                     return
             due = slot.shard.next_deadline()
-        while (late := slot.first_awaited()) is not None:
+        while slot.pending and (late := slot.first_awaited()) is not None:
             if late.deadline_ms > now_ms:
                 self._note(late.deadline_ms)
                 break

@@ -160,7 +160,11 @@ class Connection(asyncio.BufferedProtocol):
             frame.filled += nbytes
             if frame.filled >= frame.need:
                 self._frame_complete(frame)
-        turn.schedule(self)
+        out = self.out
+        if out and type(out[0]) is Slot and out[0].parts is None:
+            turn.schedule()  # nothing can be sent before that answer, whose `fill` sees to it
+        else:
+            turn.schedule(self)
 
     def pause_writing(self) -> None:
         self._writable = False
@@ -320,6 +324,9 @@ class Connection(asyncio.BufferedProtocol):
                     break
                 out[done : done + 1] = part.parts
                 count = len(out)
+            elif done + 1 == count and type(part) is bytes:  # most answers are sent alone
+                self._send_bytes(part, more=False)
+                done = count
             elif type(part) is bytes or len(part) <= COPIED_BYTES_MAX:
                 stop = gather(out, done)
                 count = len(out)
