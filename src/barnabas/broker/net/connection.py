@@ -101,8 +101,7 @@ class Connection(asyncio.BufferedProtocol):
 
         A transport without a socket (TLS in memory, the simulator's) gets copies instead.
         """
-        self._fd = fd
-        self._sock = sock = socket.socket(fileno=fd)
+        self._fd, self._sock = fd, (sock := socket.socket(fileno=fd))
         sock.setblocking(False)
         if sock.family in {socket.AF_INET, socket.AF_INET6}:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -160,11 +159,8 @@ class Connection(asyncio.BufferedProtocol):
             frame.filled += nbytes
             if frame.filled >= frame.need:
                 self._frame_complete(frame)
-        out = self.out
-        if out and type(out[0]) is Slot and out[0].parts is None:
-            turn.schedule()  # nothing can be sent before that answer, whose `fill` sees to it
-        else:
-            turn.schedule(self)
+        first = self.out[0] if self.out else None  # if that is to come, its `fill` sees to the rest
+        turn.schedule(None if type(first) is Slot and first.parts is None else self)
 
     def pause_writing(self) -> None:
         self._writable = False
@@ -326,7 +322,7 @@ class Connection(asyncio.BufferedProtocol):
                 count = len(out)
             elif done + 1 == count and type(part) is bytes:  # most answers are sent alone
                 self._send_bytes(part, more=False)
-                done = count
+                done += 1
             elif type(part) is bytes or len(part) <= COPIED_BYTES_MAX:
                 stop = gather(out, done)
                 count = len(out)
