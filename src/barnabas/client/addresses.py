@@ -46,3 +46,17 @@ def find_listening(servers: str, *, timeout_s: float) -> tuple[str, int] | None:
             continue  # the next one; that all failed is the answer None
         return host, port
     return None
+
+
+def unknown_hosts(servers: str) -> list[str]:
+    """The hosts of a bootstrap list, if not one of them has an address; else nothing."""
+    import socket
+
+    hosts = [host for host, _ in parse_servers(servers)]
+    for host in hosts:
+        try:
+            socket.getaddrinfo(host, None)
+        except OSError:
+            continue  # the next one; that none is known is the answer
+        return []
+    return hosts

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from barnabas.client.addresses import find_listening
 from barnabas.client.errors import (
     ClientError,
-    NotReachableError,
     PropertyError,
     SilentBrokerError,
+    not_reachable,
     refused,
 )
 from barnabas.client.java_properties import RENAMED, Role, translate
@@ -148,7 +148,7 @@ def _open(
     troubles = Troubles(servers, warn)
     client = _create(factory, config, troubles)
     if find_listening(servers, timeout_s=REACH_TIMEOUT_S) is None:
-        raise NotReachableError(servers)
+        raise not_reachable(servers)
     return client, troubles
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from barnabas.client.addresses import unknown_hosts
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from confluent_kafka import KafkaError
 
 
@@ -23,6 +27,16 @@ class NotReachableError(ClientError):
     def __init__(self, servers: str, what: str = "broker") -> None:
         super().__init__(
             f'{what} not reachable at {servers}: is it running? Start one with "barnabas start".'
+        )
+
+
+class UnknownHostError(NotReachableError):
+    """None of the addresses exists."""
+
+    def __init__(self, servers: str, hosts: Sequence[str], what: str = "broker") -> None:
+        names = " and ".join(f'"{host}"' for host in dict.fromkeys(hosts))
+        ClientError.__init__(
+            self, f"{what} not reachable at {servers}: no address is known for {names}."
         )
 
 
@@ -62,6 +76,12 @@ class NotOfferedError(RefusedError):
 
     def __init__(self, address: str, api: str) -> None:
         super().__init__("UNSUPPORTED_VERSION", f"the broker at {address} does not offer {api}.")
+
+
+def not_reachable(servers: str, what: str = "broker") -> NotReachableError:
+    """Why nobody was reached: a name that is mistyped is no broker that does not run."""
+    hosts = unknown_hosts(servers)
+    return UnknownHostError(servers, hosts, what) if hosts else NotReachableError(servers, what)
 
 
 def refused(error: KafkaError) -> RefusedError:

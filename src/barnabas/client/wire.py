@@ -16,6 +16,7 @@ from barnabas.client.errors import (
     NotOfferedError,
     NotReachableError,
     RefusedError,
+    not_reachable,
 )
 from barnabas.client.login import PLAIN, Login, authenticate
 from barnabas.protocol.apis import APIS, ApiKey
@@ -181,4 +182,4 @@ def connect_any(
             return Connection(host, port, timeout_s=timeout_s, login=login)
         except NotReachableError:
             continue  # the next one; that all failed is said below
-    raise NotReachableError(servers, what)
+    raise not_reachable(servers, what)

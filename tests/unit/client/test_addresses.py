@@ -4,7 +4,8 @@ import socket
 
 import pytest
 
-from barnabas.client.addresses import find_listening, parse_servers
+from barnabas.client.addresses import find_listening, parse_servers, unknown_hosts
+from barnabas.client.errors import not_reachable
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,16 @@ def test_the_first_address_where_somebody_listens() -> None:
 
         assert find_listening(servers, timeout_s=5) == ("127.0.0.1", port)
         assert find_listening(f"127.0.0.1:{closed}", timeout_s=5) is None
+
+
+def test_hosts_are_unknown_only_if_none_of_them_is_known() -> None:
+    assert unknown_hosts("no-such-host.invalid:9092") == ["no-such-host.invalid"]
+    assert unknown_hosts("no-such-host.invalid:9092,127.0.0.1:1") == []
+
+
+def test_a_host_that_does_not_exist_is_not_asked_whether_it_runs() -> None:
+    assert str(not_reachable("no-such-host.invalid:9092")) == (
+        "broker not reachable at no-such-host.invalid:9092: "
+        'no address is known for "no-such-host.invalid".'
+    )
+    assert "is it running?" in str(not_reachable("127.0.0.1:1"))
