@@ -41,6 +41,9 @@ STALLED_S = 120
 """How long nothing may move before the run is given up: ten times what any timeout explains."""
 LAST_WORDS = 40
 """Lines of log of a worker that gave up."""
+UNHEARD_OF = re.compile(
+    r"message\(s\) timed out on.*Failed to end transaction.*INVALID_TXN_STATE", re.DOTALL
+)
 REFUSED = re.compile(
     r"ProducerFenced|InvalidProducerEpoch|InvalidTxnState"
     r"|_FENCED|INVALID_PRODUCER_EPOCH|INVALID_TXN_STATE"
@@ -122,8 +125,12 @@ class GaveUp:
     last_words: str
 
     def is_explained(self, broker_log: list[str]) -> bool:
-        """Whether it was refused as a zombie only if its transaction had taken too long."""
-        if not REFUSED.search(self.last_words):
+        """Whether it was refused as a zombie only if its transaction had taken too long.
+
+        Too long for librdkafka is also when its records found no broker: it then ends a transaction
+        that the coordinator may never have heard of, and any coordinator calls that invalid.
+        """
+        if not REFUSED.search(self.last_words) or UNHEARD_OF.search(self.last_words):
             return True
         too_long = f" {self.transactional_id}: took too long"
         return any(too_long in line for line in broker_log[self.hired_at :])

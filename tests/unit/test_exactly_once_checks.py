@@ -76,6 +76,12 @@ def test_a_record_of_no_input_is_named() -> None:
 @pytest.mark.parametrize(
     ("words", "log", "is_explained"),
     [
+        (
+            "15 message(s) timed out on made [1]\nFailed to end transaction: INVALID_TXN_STATE",
+            [],
+            True,
+        ),
+        ("Failed to end transaction: INVALID_TXN_STATE", [], False),
         ("ProducerFencedException: newer", ["x shard: me: took too long, aborted"], True),
         ("ProducerFencedException: newer", [], False),
         ("ProducerFencedException: newer", ["x shard: me-2: took too long, aborted"], False),
