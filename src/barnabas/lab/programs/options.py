@@ -17,6 +17,8 @@ ASSIGNORS = {
 }
 LIBRARY_TIMEOUT_MS_MAX = 300_000
 """librdkafka waits no longer for an answer, whatever it is told."""
+RECONNECTING = {"reconnect.backoff.ms": "50", "reconnect.backoff.max.ms": "1000"}
+"""As Java's clients: one that lost its broker tries every second, where librdkafka takes up to ten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,7 @@ class ProducerOptions(SharedOptions):
             "retry.backoff.max.ms": str(max(self.retry_max, self.retry_backoff)),
             "partitioner": "murmur2_random",
             "queue.buffering.max.messages": "1000000",
+            **RECONNECTING,
         }
 
 
@@ -148,6 +151,7 @@ class ConsumerOptions(SharedOptions):
             "heartbeat.interval.ms": str(self.heartbeat_interval),
             "session.timeout.ms": str(self.session_timeout),
             "auto.offset.reset": self.auto_offset_reset,
+            **RECONNECTING,
         }
         if self.instance_id is not None:
             config["group.instance.id"] = self.instance_id
