@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
+
+from barnabas.lab.cluster.base import Cluster
+from barnabas.lab.cluster.broker import LabBroker
+from barnabas.lab.cluster.settings import (
+    common_settings,
+    controller_settings,
+    listener_settings,
+    place_settings,
+    properties_text,
+)
+from barnabas.lab.faults.gate import CONTROLLER_ID, ZOOKEEPER_ID, Gate, Port
 
 if TYPE_CHECKING:
-    from barnabas.lab.cluster.broker import LabBroker
-    from barnabas.lab.cluster.view import PartitionView
-    from barnabas.lab.faults.faults import Faults
-    from barnabas.lab.faults.traffic import Traffic
+    from barnabas.lab.cluster.zookeeper import LabZooKeeper
 
-Result = TypeVar("Result")
+LAST_LINES = 8
 
 
-class LabCluster:
+class LabCluster(Cluster):
     """Brokers 1 to N.  Use as a context manager: started on entry, gone after it.
 
     One broker is its own controller; several have a controller of their own, node 100, or with
-    `zookeeper` a ZooKeeper of their own.
+    `zookeeper` a ZooKeeper of their own.  Any thread may call.
     """
-
-    brokers: dict[int, LabBroker]
-    """By id, from 1 on."""
-    controller: LabBroker | None
-    """The node that is only a controller; None where there is none."""
-    faults: Faults
-    folder: Path
 
     def __init__(
         self,
@@ -42,59 +46,163 @@ class LabCluster:
         """`settings`: of every broker, as in a properties file; `broker_settings`: of one of them.
         `folder`: where the data goes, and stays; without it a new one that is removed in the end.
         """
+        assert brokers > 0, "a cluster without brokers"
+        super().__init__()
+        self._count = brokers
+        self._settings = common_settings(brokers) | dict(settings or {})
+        self._broker_settings = broker_settings or {}
+        self._is_own_folder = folder is None
+        self.folder = folder or Path()
+        self._with_zookeeper = zookeeper
+        self.controller: LabBroker | None = None
+        """The node that is only a controller; None where there is none."""
+        self._zookeeper: LabZooKeeper | None = None
+        self._ports: list[Port] = []
 
     def __enter__(self) -> Self:
         """Starts all nodes at once; returns when all brokers serve and know each other."""
+        if self._is_own_folder:
+            self.folder = Path(tempfile.mkdtemp(prefix="barnabas-lab-"))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.relays.start()
+        try:
+            self._make_nodes()
+            self._start()
+        except BaseException:
+            self._close(orderly=False)
+            raise
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        self._close(orderly=not self._is_own_folder)
+
+    def _nodes(self) -> list[LabBroker]:
+        """Brokers first: they want to tell the controller that they leave."""
+        return [*self.brokers.values(), *([self.controller] if self.controller else [])]
+
+    def _close(self, *, orderly: bool) -> None:
+        """Data that nobody will read needs no orderly end."""
+        with ExitStack() as stack:
+            if self._is_own_folder:
+                stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            for port in self._ports:
+                stack.callback(port.close)
+            stack.callback(self.relays.close)
+            if self._zookeeper is not None:
+                stack.callback(self._zookeeper.close)
+            for node in reversed(self._nodes()):
+                stack.callback(node.close)
+                stack.callback(node.stop if orderly else node.kill)
+            stack.callback(self.eyes.close)
+            stack.callback(self.faults.lift_all)
+
+    # -- building
+
+    def _port(self) -> Port:
+        port = Port()
+        self._ports.append(port)
+        return port
+
+    def _make_nodes(self) -> None:
+        controller_gate: Gate | None = None
+        if self._with_zookeeper:
+            from barnabas.lab.cluster.zookeeper import LabZooKeeper
+
+            self._zookeeper = LabZooKeeper(self.folder / "zookeeper")
+        elif self._count > 1:
+            port = self._port()
+            controller_gate = Gate(CONTROLLER_ID, port.address, is_for_nodes=True)
+            settings = self._settings | controller_settings(port.number)
+            self.controller = self._node(
+                CONTROLLER_ID, "controller", settings, [controller_gate], port
+            )
+        for number in range(1, self._count + 1):
+            self.brokers[number] = self._make_broker(number, controller_gate)
+
+    def _make_broker(self, number: int, controller: Gate | None) -> LabBroker:
+        clients, brokers = self._port(), self._port()
+        gates = [Gate(number, clients.address), Gate(number, brokers.address, is_for_nodes=True)]
+        zookeeper_gate: int | None = None
+        if self._zookeeper is not None:
+            way = Gate(ZOOKEEPER_ID, self._zookeeper.port.address, peer=number, is_raw=True)
+            gates.append(way)
+            zookeeper_gate = way.port.number
+        settings = {
+            **self._settings,
+            **self._broker_settings.get(number, {}),
+            **place_settings(
+                number,
+                controller_gate=controller.port.number if controller else None,
+                zookeeper_gate=zookeeper_gate,
+            ),
+            **listener_settings(
+                clients=clients.number,
+                clients_gate=gates[0].port.number,
+                brokers=brokers.number,
+                brokers_gate=gates[1].port.number,
+            ),
+        }
+        return self._node(number, f"broker-{number}", settings, gates, clients)
+
+    def _node(
+        self,
+        number: int,
+        name: str,
+        settings: Mapping[str, str],
+        gates: Sequence[Gate],
+        port: Port,
+    ) -> LabBroker:
+        data = self.folder / name
+        file = self.folder / f"{name}.properties"
+        file.write_text(properties_text({"log.dirs": str(data), **settings}))
+        return LabBroker(
+            number,
+            data,
+            name=name,
+            properties=file,
+            relays=self.relays,
+            gates=gates,
+            port=port.number,
+        )
+
+    def _start(self) -> None:
+        if self._zookeeper is not None:
+            self._zookeeper.start()
+            self._zookeeper.await_started()
+        for node in reversed(self._nodes()):
+            node.start(wait=False)
+        for node in self._nodes():
+            node.await_started()
+        everyone = set(self.brokers)
+        self.wait(lambda: self.live_brokers() == everyone, what="all brokers in the cluster")
+
+    # -- looking
 
     @property
     def bootstrap(self) -> str:
         """`host:port` of all brokers, running or not."""
+        return ",".join(broker.address for broker in self.brokers.values())
 
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = 1,
-        replication: int | None = None,
-        configs: Mapping[str, str] | None = None,
-        *,
-        assignment: Mapping[int, list[int]] | None = None,
-    ) -> None:
-        """Returns when every partition has a leader and all its replicas are in sync.
+    def addresses(self) -> dict[int, tuple[str, int]]:
+        return {
+            number: broker.direct
+            for number, broker in self.brokers.items()
+            if broker.running and not broker.frozen
+        }
 
-        Without `replication` there is a replica on every broker, three at most; `assignment` says
-        which brokers, the preferred leader first, for each partition.
-        """
+    def nodes(self) -> list[int]:
+        """Ids of all nodes; -1 is ZooKeeper."""
+        found = [node.id for node in self._nodes()]
+        return [*found, ZOOKEEPER_ID] if self._with_zookeeper else found
 
-    def view(self, topic: str) -> dict[int, PartitionView]:
-        """Each partition of a topic as the brokers describe it now; empty while nobody answers.
-
-        Asked of the brokers directly: no fault of the network is in the way.
-        """
-
-    def live_brokers(self) -> set[int]:
-        """Those that clients are told of; empty while nobody answers."""
-
-    def log_end(self, broker: int, topic: str, partition: int) -> int:
-        """The end of the replica's log on this broker, leader or not."""
-
-    def wait(
-        self,
-        condition: Callable[[], Result],
-        timeout_s: float = 60.0,
-        what: str = "",
-    ) -> Result:
-        """Ask until the answer is true; that answer.  TimeoutError with `what` and the brokers'
-        last lines if it does not come."""
-
-    def wait_in_sync(self, topic: str, timeout_s: float = 60.0) -> None:
-        """Every partition has a leader, and all replicas are in sync."""
-
-    def traffic(self) -> Traffic:
-        """What has passed through the relays so far; a copy."""
+    def _last_lines(self) -> str:
+        return "".join(
+            f"{node.name} | {line}\n"
+            for node in self._nodes()
+            for line in node.log.splitlines()[-LAST_LINES:]
+        )

@@ -8,6 +8,7 @@ a moment is exact, and the same in every run.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,21 +23,25 @@ class Condition:
 
     text: str
     holds: Callable[[Traffic], bool]
+    topics: frozenset[str] = frozenset()
+    """Those that it is about."""
 
     def __and__(self, other: Condition) -> Condition:
         return Condition(
             f"({self.text} and {other.text})",
             lambda traffic: self.holds(traffic) and other.holds(traffic),
+            self.topics | other.topics,
         )
 
     def __or__(self, other: Condition) -> Condition:
         return Condition(
             f"({self.text} or {other.text})",
             lambda traffic: self.holds(traffic) or other.holds(traffic),
+            self.topics | other.topics,
         )
 
     def __invert__(self) -> Condition:
-        return Condition(f"not {self.text}", lambda traffic: not self.holds(traffic))
+        return Condition(f"not {self.text}", lambda traffic: not self.holds(traffic), self.topics)
 
     def __bool__(self) -> bool:
         raise TypeError("a condition is asked by the relays: use & and |, not `and` and `or`")
@@ -51,18 +56,26 @@ class Amount:
 
     text: str
     value: Callable[[Traffic], int]
+    topics: frozenset[str] = frozenset()
 
     def __ge__(self, number: int) -> Condition:
-        return Condition(f"{self.text} >= {number}", lambda traffic: self.value(traffic) >= number)
+        return self._compared(">=", number, operator.ge)
 
     def __gt__(self, number: int) -> Condition:
-        return Condition(f"{self.text} > {number}", lambda traffic: self.value(traffic) > number)
+        return self._compared(">", number, operator.gt)
 
     def __le__(self, number: int) -> Condition:
-        return Condition(f"{self.text} <= {number}", lambda traffic: self.value(traffic) <= number)
+        return self._compared("<=", number, operator.le)
 
     def __lt__(self, number: int) -> Condition:
-        return Condition(f"{self.text} < {number}", lambda traffic: self.value(traffic) < number)
+        return self._compared("<", number, operator.lt)
+
+    def _compared(self, sign: str, number: int, compare: Callable[[int, int], bool]) -> Condition:
+        return Condition(
+            f"{self.text} {sign} {number}",
+            lambda traffic: compare(self.value(traffic), number),
+            self.topics,
+        )
 
 
 def sent(topic: str, partition: int | None = None) -> Amount:
@@ -70,6 +83,7 @@ def sent(topic: str, partition: int | None = None) -> Amount:
     return Amount(
         _named("sent", topic, partition),
         lambda traffic: traffic.total(traffic.sent, topic, partition),
+        frozenset((topic,)),
     )
 
 
@@ -78,6 +92,7 @@ def acked(topic: str, partition: int | None = None) -> Amount:
     return Amount(
         _named("acked", topic, partition),
         lambda traffic: traffic.total(traffic.acked, topic, partition),
+        frozenset((topic,)),
     )
 
 
@@ -86,6 +101,7 @@ def refused(topic: str, partition: int | None = None) -> Amount:
     return Amount(
         _named("refused", topic, partition),
         lambda traffic: traffic.total(traffic.refused, topic, partition),
+        frozenset((topic,)),
     )
 
 
@@ -99,13 +115,14 @@ def replicated(topic: str, partition: int, follower: int | None = None) -> Amoun
         if follower is not None:
             return traffic.positions.get((topic, partition, follower), 0)
         known = [
-            offset for (name, number, _), offset in traffic.positions.items()
+            offset
+            for (name, number, _), offset in traffic.positions.items()
             if (name, number) == (topic, partition)
         ]
         return min(known, default=0)
 
     who = "" if follower is None else f" at {follower}"
-    return Amount(_named("replicated", topic, partition) + who, value)
+    return Amount(_named("replicated", topic, partition) + who, value, frozenset((topic,)))
 
 
 def committed(group: str, topic: str, partition: int) -> Amount:
@@ -113,6 +130,7 @@ def committed(group: str, topic: str, partition: int) -> Amount:
     return Amount(
         _named(f"committed by {group}", topic, partition),
         lambda traffic: traffic.committed.get((group, topic, partition), 0),
+        frozenset((topic,)),
     )
 
 

@@ -25,6 +25,7 @@ class Fault:
         self._changed = threading.Condition()
         self._hits = 0
         self._is_lifted = False
+        self._error: Exception | None = None
 
     def __repr__(self) -> str:
         return f"<Fault: {self.text}, {self._hits} hits{', lifted' if self._is_lifted else ''}>"
@@ -57,9 +58,18 @@ class Fault:
             self._hits += count
             self._changed.notify_all()
 
+    def fail(self, error: Exception) -> None:
+        """What it was to do could not be done; whoever waits for it is told."""
+        with self._changed:
+            self._error = error
+            self._changed.notify_all()
+
     def wait_hits(self, count: int = 1, timeout_s: float = 60.0) -> int:
         """Wait until it has struck so often; how often it has.  TimeoutError if it did not."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._hits >= count, timeout_s):
+            self._changed.wait_for(lambda: self._hits >= count or self._error, timeout_s)
+            if self._error is not None:
+                raise self._error
+            if self._hits < count:
                 raise TimeoutError(f"{self.text}: {self._hits} hits in {timeout_s} s, not {count}")
             return self._hits

@@ -1,0 +1,67 @@
+"""A ZooKeeper for one lab's cluster: the distribution's, started as users start it."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+from barnabas.lab.cluster.process import DidNotStart, NodeProcess
+from barnabas.lab.faults.gate import HOST, Port
+
+TICK_MS = 200
+"""Sessions may then be as short as two ticks."""
+POLL_S = 0.05
+ASK_S = 5.0
+
+
+class LabZooKeeper:
+    """`start`, then `close`.  Its data is in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = Port()
+        self._output: list[str] = []
+        self._process: NodeProcess | None = None
+
+    def start(self) -> None:
+        """Returns at once."""
+        (self.folder / "data").mkdir(parents=True, exist_ok=True)
+        file = self.folder / "zookeeper.properties"
+        file.write_text(
+            f"dataDir={self.folder}/data\nclientPort={self.port.number}\n"
+            f"clientPortAddress={HOST}\ntickTime={TICK_MS}\nmaxSessionTimeout=60000\n"
+        )
+        self._process = NodeProcess.start(
+            "ZooKeeper",
+            [sys.executable, "-m", "barnabas.cli.main", "zookeeper-server-start", str(file)],
+            output=self._output,
+            is_ready_line=lambda line: False,
+            on_end=lambda: None,
+        )
+
+    def await_started(self, timeout_s: float = 60.0) -> None:
+        """It says nothing when it is ready: it must be asked."""
+        assert self._process is not None
+        give_up = time.monotonic() + timeout_s
+        while not self._answers():
+            if not self._process.is_running or time.monotonic() > give_up:
+                raise DidNotStart(f"ZooKeeper did not start:\n{''.join(self._output[-40:])}")
+            time.sleep(POLL_S)
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection((HOST, self.port.number), timeout=ASK_S) as sock:
+                sock.sendall(b"srvr")
+                return b"Mode:" in b"".join(iter(lambda: sock.recv(4096), b""))
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.signal(signal.SIGKILL)
+            self._process.join(30)
+            self._process.reader.join()
+        self.port.close()
