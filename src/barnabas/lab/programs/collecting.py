@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from barnabas.lab.programs.payload_log import PATTERN, PayloadLine, in_order, read_lines
-from barnabas.lab.verdict.journal import in_order_of_numbers
+from barnabas.lab.programs.payload_log import PATTERN, in_order, read_lines
 from barnabas.lab.verdict.records import History, ReceivedRecord, SentRecord
 
 SIDES = ("producer", "consumer")
@@ -53,7 +52,8 @@ def payload_files(place: Path) -> list[Path]:
 def history_of_logs(producers: Iterable[Path], consumers: Iterable[Path]) -> History:
     """What payload logs say: no offsets, and nothing of what failed.
 
-    Keys and values are compared as they stand in the logs.
+    Keys and values are compared as they stand in the logs.  The order of a producer's log is that
+    in which records were acknowledged, which is why only journals show what the cluster reordered.
     """
     sent = [
         SentRecord(line.topic, line.partition, line.key, line.value, producer=str(path))
@@ -65,12 +65,7 @@ def history_of_logs(producers: Iterable[Path], consumers: Iterable[Path]) -> His
         for path in consumers
         for line in read_lines(path)
     ]
-    return History(sent=in_order_of_numbers(sent), received=received)
-
-
-def lines_of(paths: Iterable[Path]) -> Iterator[PayloadLine]:
-    for path in paths:
-        yield from read_lines(path)
+    return History(sent=sent, received=received)
 
 
 def leavings(folder: Path) -> list[Path]:

@@ -1,14 +1,14 @@
 """Payload logs: one line a record, `topic,partition,key,value`, so that two of them can be compared.
 
 Only the first three commas separate: a value is the rest of the line as it is, with its commas,
-quotes and dashes.  What would break a line is written as an escape: `\\n`, `\\r`, `\\\\`, a comma in
-a key as `\\x2c`, bytes that are no UTF-8 as `\\xNN`; a key or value that is null is `\\N`.
+quotes, dashes and backslashes.  What would break a line is written in other letters: the ends of
+lines in it as `\\n` and `\\r`, a comma in a key as `\\x2c`, bytes that are no UTF-8 as `\\xNN`.  What is
+null is empty.  `barnabas pipeline reconcile` reads the same logs, and topics in the same words.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
@@ -18,46 +18,34 @@ from barnabas.lab.verdict.judging import by_number
 if TYPE_CHECKING:
     from types import TracebackType
 
-NULL = "\\N"
 PATTERN = "payload*.log"
-_BREAKING = re.compile(r"[\\\n\r]")
-_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 
 
 class PayloadLine(NamedTuple):
-    """One record; None is null."""
+    """One record."""
 
     topic: str
     partition: int
-    key: str | None
-    value: str | None
+    key: str
+    value: str
 
     def __str__(self) -> str:
-        key = NULL if self.key is None else self.key
-        value = NULL if self.value is None else self.value
-        return f"{self.topic},{self.partition},{key},{value}"
+        return f"{self.topic},{self.partition},{self.key},{self.value}"
 
 
 class PayloadError(ValueError):
     """A line that is none of a payload log."""
 
 
-def value_text(data: bytes | None) -> str | None:
-    """A value as the lab writes and compares it; None is null."""
-    if data is None:
-        return None
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        text = data.replace(b"\\", b"\\\\").decode(errors="backslashreplace")
-        return text.replace("\n", "\\n").replace("\r", "\\r")
-    return _BREAKING.sub(lambda found: _ESCAPES[found[0]], text)
+def value_text(data: bytes | None) -> str:
+    """A value as the lab writes and compares it."""
+    text = (data or b"").decode(errors="backslashreplace")
+    return text.replace("\n", "\\n").replace("\r", "\\r")
 
 
-def key_text(data: bytes | None) -> str | None:
+def key_text(data: bytes | None) -> str:
     """A key as the lab writes and compares it: without commas, too."""
-    text = value_text(data)
-    return None if text is None else text.replace(",", "\\x2c")
+    return value_text(data).replace(",", "\\x2c")
 
 
 def parse(line: str) -> PayloadLine:
@@ -65,8 +53,7 @@ def parse(line: str) -> PayloadLine:
     parts = line.split(",", 3)
     if len(parts) != 4 or not (parts[1].isascii() and parts[1].isdigit()):
         raise PayloadError(f"not a line topic,partition,key,value: {line[:80]}")
-    key, value = (None if text == NULL else text for text in parts[2:])
-    return PayloadLine(parts[0], int(parts[1]), key, value)
+    return PayloadLine(parts[0], int(parts[1]), parts[2], parts[3])
 
 
 def read_lines(path: Path) -> Iterator[PayloadLine]:
@@ -84,7 +71,7 @@ def in_order(lines: Iterable[PayloadLine]) -> list[PayloadLine]:
     """By topic, partition and key, so that equal contents are equal files."""
     return sorted(
         lines,
-        key=lambda line: (line.topic, line.partition, by_number(line.key), line.value or ""),
+        key=lambda line: (line.topic, line.partition, by_number(line.key), line.value),
     )
 
 

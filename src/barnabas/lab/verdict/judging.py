@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.lab.verdict.records import Outcome
+from barnabas.lab.verdict.records import NOWHERE, Outcome
 
 if TYPE_CHECKING:
     from barnabas.lab.verdict.records import (
@@ -106,9 +106,8 @@ def judge(history: History) -> Verdict:
     received: dict[Identity, list[ReceivedRecord]] = defaultdict(list)
     for record in history.received:
         received[record.identity].append(record)
-    acknowledged, unknown = sent[Outcome.ACKNOWLEDGED], sent[Outcome.UNKNOWN]
-    may_be = Counter({identity: len(records) for identity, records in acknowledged.items()})
-    may_be.update({identity: len(records) for identity, records in unknown.items()})
+    acknowledged = sent[Outcome.ACKNOWLEDGED]
+    may_be = _allowed(history.sent, received)
     aborted = _of_transactions(history, {False})
     return Verdict(
         sent=len(history.sent),
@@ -127,6 +126,18 @@ def judge(history: History) -> Verdict:
             for record in records
         ),
     )
+
+
+def _allowed(
+    sent: Iterable[SentRecord], received: Iterable[Identity]
+) -> Counter[Identity]:
+    """How often each may be processed.  One of unknown fate that went nowhere may be anywhere."""
+    allowed = Counter(each.identity for each in sent if each.outcome is not Outcome.REFUSED)
+    for identity in received:
+        topic, partition, key, value = identity
+        if partition != NOWHERE:
+            allowed[identity] += allowed[topic, NOWHERE, key, value]
+    return allowed
 
 
 def _by_identity(
@@ -252,20 +263,17 @@ def _aborted(
 def _reordered(history: History) -> Iterator[Offence]:
     """First receipts only; by their offsets where these are known, else as each consumer had them.
 
-    A record that a producer sent twice has no one place in its order and is passed over.
+    A record that was sent twice has the place of the first time.
     """
     order: dict[Identity, tuple[str, int]] = {}
-    twice: set[Identity] = set()
     for number, sent in enumerate(history.sent):
-        if sent.identity in order:
-            twice.add(sent.identity)
-        order[sent.identity] = sent.producer, number
+        order.setdefault(sent.identity, (sent.producer, number))
     first: dict[Identity, ReceivedRecord] = {}
     for record in history.received:
         first.setdefault(record.identity, record)
     lanes: dict[tuple[str, str, int, str], list[tuple[int, ReceivedRecord]]] = defaultdict(list)
     for identity, record in first.items():
-        if identity in order and identity not in twice:
+        if identity in order:
             producer, number = order[identity]
             reader = record.consumer if record.offset < 0 else ""
             lanes[producer, record.topic, record.partition, reader].append((number, record))

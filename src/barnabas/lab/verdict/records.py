@@ -1,7 +1,7 @@
 """What applications sent and what they processed, record by record.
 
 Nothing here knows a client library: whoever runs one says what it did.  A record is known by its
-topic, key and value, wherever it turns up, so two that were sent should differ in one of them.
+topic, partition, key and value, so two that were sent should differ in one of them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,20 @@ from typing import NamedTuple
 
 from barnabas.lab.sim.history import Outcome
 
-__all__ = ["History", "Identity", "Outcome", "ReceivedRecord", "SentRecord", "StoredRecord"]
+__all__ = [
+    "NOWHERE",
+    "History",
+    "Identity",
+    "Outcome",
+    "ReceivedRecord",
+    "SentRecord",
+    "StoredRecord",
+]
 
-Identity = tuple[str, str | None, str | None]
-"""Topic, key, value."""
+NOWHERE = -1
+"""The partition of a record of which nobody said where it went."""
+Identity = tuple[str, int, str | None, str | None]
+"""Topic, partition, key, value."""
 
 
 class SentRecord(NamedTuple):
@@ -22,7 +32,7 @@ class SentRecord(NamedTuple):
 
     topic: str
     partition: int
-    """-1 if nobody said."""
+    """`NOWHERE` if nobody said."""
     key: str | None
     value: str | None = None
     offset: int = -1
@@ -33,7 +43,7 @@ class SentRecord(NamedTuple):
 
     @property
     def identity(self) -> Identity:
-        return self.topic, self.key, self.value
+        return self.topic, self.partition, self.key, self.value
 
 
 class ReceivedRecord(NamedTuple):
@@ -50,7 +60,7 @@ class ReceivedRecord(NamedTuple):
 
     @property
     def identity(self) -> Identity:
-        return self.topic, self.key, self.value
+        return self.topic, self.partition, self.key, self.value
 
 
 class StoredRecord(NamedTuple):
@@ -64,7 +74,7 @@ class StoredRecord(NamedTuple):
 
     @property
     def identity(self) -> Identity:
-        return self.topic, self.key, self.value
+        return self.topic, self.partition, self.key, self.value
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ import pytest
 
 from barnabas.lab.verdict.judging import Delivery, Verdict, judge
 from barnabas.lab.verdict.records import (
+    NOWHERE,
     History,
     Outcome,
     ReceivedRecord,
@@ -91,6 +92,24 @@ def test_nothing_is_promised_of_what_was_not_acknowledged() -> None:
 
     assert verdict.is_clean
     assert (verdict.sent, verdict.acknowledged, verdict.unknown) == (5, 3, 2)
+
+
+def test_what_went_nobody_knows_where_may_be_anywhere_once() -> None:
+    told = History(sent=[SentRecord("t", NOWHERE, "0", "value 0", outcome=Outcome.UNKNOWN)])
+    assert judge(told).is_clean
+    told.received = [received(0)]
+    assert judge(told).is_clean
+    told.received += [received(0)]
+    assert kinds(judge(told)) == {"duplicated": [("non-monotonic poll", 0, "0")]}
+
+
+def test_a_record_in_another_partition_is_another_record() -> None:
+    told = history(received(0), received(1)._replace(partition=1), received(2))
+
+    assert kinds(judge(told)) == {
+        "lost": [("lost write", 1, "1")],
+        "foreign": [("foreign", 1, "1")],
+    }
 
 
 def test_one_offset_processed_again_was_given_again() -> None:
