@@ -193,7 +193,7 @@ def read_all(knobs: Sequence[Knob], texts: Mapping[str, str]) -> dict[str, Any]:
     known = {knob.name: knob for knob in knobs}
     for name in texts:
         if name not in known:
-            raise KnobError(f"there is no option {name}")
+            raise KnobError(f"{name}: there is no such option")
     found: dict[str, Any] = {}
     for knob in knobs:
         text = texts.get(knob.name, knob.default)

@@ -74,7 +74,7 @@ def test_every_option_says_what_it_is_and_has_a_default_that_it_takes(knob: Knob
         ("num-rolls", "0", "num-rolls: 0 is out of range: at least 1"),
         ("batch", str(2**31), "batch: 2147483648 is out of range: at most 2147483647"),
         ("payload-trunc", "yes", 'payload-trunc: "yes" is neither true nor false'),
-        ("colour", "red", "there is no option colour"),
+        ("colour", "red", "colour: there is no such option"),
     ],
 )
 def test_a_wrong_value_is_one_line_that_names_the_option(
