@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -18,6 +18,11 @@ from barnabas.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
+)
+from barnabas.protocol.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
 )
 from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -221,3 +226,16 @@ class Eyes:
         (made,) = answer.topics
         check_code(made.error_code, made.error_message)
         return made.topic_id
+
+    def delete_topics(self, names: Iterable[str]) -> None:
+        """One that is gone already is no failure."""
+        listed = list(names)
+        request = DeleteTopicsRequest(
+            topics=[DeleteTopicState(name=name) for name in listed],
+            topic_names=listed,
+            timeout_ms=30_000,
+        )
+        answer = self.ask_any(lambda connection: connection.call(request, DeleteTopicsResponse))
+        for topic in answer.responses:
+            if topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                check_code(topic.error_code, topic.error_message)

@@ -1,0 +1,183 @@
+"""A lab's cluster: brokers that die and come back, links that are cut, replication that is held."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from barnabas.client.errors import ClientError
+from barnabas.lab.cluster.cluster import LabCluster
+from barnabas.lab.faults.conditions import acked, replicated
+
+PATIENCE_S = 60
+SETTINGS = {"replica.lag.time.max.ms": "2000"}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LabCluster]:
+    with LabCluster(3, settings=SETTINGS) as made:
+        yield made
+
+
+@pytest.fixture
+def topic(cluster: LabCluster, topic_name: Callable[[], str]) -> Iterator[str]:
+    """One partition, led by broker 1 and followed by 2 and 3."""
+    name = topic_name()
+    cluster.create_topic(name, assignment={0: [1, 2, 3]})
+    yield name
+    cluster.faults.lift_all()
+    for broker in cluster.brokers.values():
+        broker.thaw()
+        if not broker.running:
+            broker.start()
+    cluster.wait(lambda: cluster.live_brokers() == {1, 2, 3}, PATIENCE_S, "all brokers")
+
+
+def produce(cluster: LabCluster, topic: str, count: int, acks: str = "1") -> int:
+    """How many were acknowledged."""
+    producer = Producer(
+        {"bootstrap.servers": cluster.bootstrap, "acks": acks, "linger.ms": 0, "log_level": 0}
+    )
+    failures: list[object] = []
+    for number in range(count):
+        producer.produce(topic, str(number), on_delivery=lambda error, _: failures.append(error))
+    assert producer.flush(PATIENCE_S) == 0
+    return failures.count(None)
+
+
+def test_the_view_says_who_leads_and_who_is_in_sync(cluster: LabCluster, topic: str) -> None:
+    produce(cluster, topic, 3, "all")
+
+    (partition,) = cluster.view(topic).values()
+    assert (partition.leader, partition.replicas) == (1, (1, 2, 3))
+    assert set(partition.isr) == {1, 2, 3}
+    assert (partition.start_offset, partition.end_offset) == (0, 3)
+
+
+def test_connecting_to_a_dead_broker_is_refused_and_its_address_stays(
+    cluster: LabCluster, topic: str
+) -> None:
+    broker = cluster.brokers[3]
+    host, _, port = broker.address.partition(":")
+
+    broker.kill()
+    assert not broker.running
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)))
+    broker.start()
+
+    assert broker.running
+    assert broker.address == f"{host}:{port}"
+    cluster.wait_in_sync(topic)
+
+
+def test_a_leader_that_dies_after_its_acknowledgement_takes_the_records_with_it(
+    cluster: LabCluster, topic: str
+) -> None:
+    """The classic loss with acks=1, at a moment that is the same in every run."""
+    produce(cluster, topic, 5, "all")
+    hold = cluster.faults.hold_replication(topic, 0, at_offset=5)
+    kill = cluster.faults.at(acked(topic) >= 8, cluster.brokers[1].kill, "kill the leader")
+
+    assert produce(cluster, topic, 3) == 3
+    kill.wait_hits(1, PATIENCE_S)
+    hold.lift()
+    led = lambda: cluster.view(topic)[0].leader in (2, 3) and cluster.view(topic)[0].end_offset
+    assert cluster.wait(led, PATIENCE_S, "another leader") == 5
+    cluster.brokers[1].start()
+    cluster.wait_in_sync(topic)
+
+    assert [cluster.log_end(number, topic, 0) for number in (1, 2, 3)] == [5, 5, 5]
+
+
+def test_a_held_follower_stays_where_it_is_while_the_other_follows(
+    cluster: LabCluster, topic: str
+) -> None:
+    hold = cluster.faults.hold_replication(topic, 0, at_offset=2, follower=3)
+
+    for _ in range(4):
+        produce(cluster, topic, 1)
+    cluster.faults.at(replicated(topic, 0, follower=2) >= 4, lambda: None).wait_hits(1, PATIENCE_S)
+    hold.wait_hits(1, PATIENCE_S)
+
+    assert cluster.log_end(2, topic, 0) == 4
+    assert cluster.log_end(3, topic, 0) == 2
+    cluster.wait(lambda: set(cluster.view(topic)[0].isr) == {1, 2}, PATIENCE_S, "the shrunk ISR")
+    hold.lift()
+    cluster.wait_in_sync(topic)
+    assert cluster.log_end(3, topic, 0) == 4
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_follower_that_is_cut_from_its_leader_leaves_the_isr_and_comes_back(
+    cluster: LabCluster, topic: str, silent: bool
+) -> None:
+    cut = cluster.faults.cut(1, 2, silent=silent)
+    produce(cluster, topic, 1)
+
+    cluster.wait(lambda: set(cluster.view(topic)[0].isr) == {1, 3}, PATIENCE_S, "the shrunk ISR")
+    assert cluster.live_brokers() == {1, 2, 3}
+    assert cut.hits > 0
+    cut.lift()
+
+    cluster.wait_in_sync(topic)
+
+
+def test_a_leader_that_is_isolated_is_replaced(cluster: LabCluster, topic: str) -> None:
+    with cluster.faults.isolate(1):
+        moved = lambda: cluster.eyes.ask(2, lambda _: _leader(cluster, topic)) in (2, 3)
+        cluster.wait(moved, PATIENCE_S, "another leader")
+
+    cluster.wait_in_sync(topic)
+
+
+def _leader(cluster: LabCluster, topic: str) -> int | None:
+    """As broker 2 sees it: 1 would still speak of itself."""
+    from barnabas.protocol.messages.metadata import (
+        MetadataRequest,
+        MetadataRequestTopic,
+        MetadataResponse,
+    )
+
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
+    answer = cluster.eyes.ask(2, lambda connection: connection.call(request, MetadataResponse))
+    return answer.topics[0].partitions[0].leader_id
+
+
+def test_a_broker_that_is_cut_from_the_controller_is_fenced(
+    cluster: LabCluster, topic: str
+) -> None:
+    cut = cluster.faults.cut_controller(1)
+    gone = lambda: cluster.wait(lambda: _leader(cluster, topic) in (2, 3), PATIENCE_S, "a leader")
+    gone()
+    cut.lift()
+
+    cluster.wait_in_sync(topic)
+
+
+def test_a_frozen_broker_is_missed_and_comes_back(cluster: LabCluster, topic: str) -> None:
+    cluster.brokers[3].freeze()
+    assert cluster.brokers[3].frozen
+
+    cluster.wait(lambda: 3 not in cluster.live_brokers(), PATIENCE_S, "a cluster without 3")
+    with pytest.raises(ClientError):
+        cluster.log_end(3, topic, 0)
+    cluster.brokers[3].thaw()
+
+    cluster.wait_in_sync(topic)
+
+
+def test_a_trigger_cannot_wait_for_the_cluster(cluster: LabCluster, topic: str) -> None:
+    trigger = cluster.faults.at(acked(topic) >= 1, cluster.brokers[3].restart)
+    produce(cluster, topic, 1)
+
+    with pytest.raises(RuntimeError, match="it would wait for itself"):
+        trigger.wait_hits(1, PATIENCE_S)
+
+
+def test_nodes_that_do_not_exist_cannot_be_cut(cluster: LabCluster) -> None:
+    with pytest.raises(ValueError, match="there is no node 9"):
+        cluster.faults.cut(1, 9)
