@@ -42,7 +42,7 @@ def run(args: Parsed) -> int:
         check_topic(fetch_metadata(producer, troubles, options.topic), options.topic)
         tally = program.run(producer, troubles)
     said = f"{tally.sent} sent, {tally.delivered} delivered"
-    say(f"{said}, {tally.failed} failed" if tally.failed else said)
+    say(f"{said}, {tally.failed} failed: {tally.first_error}" if tally.failed else said)
     return stopping.status or (1 if tally.failed else 0)
 
 

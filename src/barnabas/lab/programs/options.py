@@ -19,6 +19,8 @@ LIBRARY_TIMEOUT_MS_MAX = 300_000
 """librdkafka waits no longer for an answer, whatever it is told."""
 RECONNECTING = {"reconnect.backoff.ms": "50", "reconnect.backoff.max.ms": "1000"}
 """As Java's clients: one that lost its broker tries every second, where librdkafka takes up to ten."""
+LOOK_MS = 5000
+"""How often a consumer looks whether its topic is there: Java's does not wait for five minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +153,8 @@ class ConsumerOptions(SharedOptions):
             "heartbeat.interval.ms": str(self.heartbeat_interval),
             "session.timeout.ms": str(self.session_timeout),
             "auto.offset.reset": self.auto_offset_reset,
+            "allow.auto.create.topics": "true",
+            "topic.metadata.refresh.interval.ms": str(LOOK_MS),
             **RECONNECTING,
         }
         if self.instance_id is not None:
