@@ -11,6 +11,11 @@ from confluent_kafka import Producer
 from barnabas.client.errors import ClientError
 from barnabas.lab.cluster.cluster import LabCluster
 from barnabas.lab.faults.conditions import acked, replicated
+from barnabas.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 
 PATIENCE_S = 60
 SETTINGS = {"replica.lag.time.max.ms": "2000"}
@@ -85,8 +90,7 @@ def test_a_leader_that_dies_after_its_acknowledgement_takes_the_records_with_it(
     assert produce(cluster, topic, 3) == 3
     kill.wait_hits(1, PATIENCE_S)
     hold.lift()
-    led = lambda: cluster.view(topic)[0].leader in (2, 3) and cluster.view(topic)[0].end_offset
-    assert cluster.wait(led, PATIENCE_S, "another leader") == 5
+    await_other_leader(cluster, topic)
     cluster.brokers[1].start()
     cluster.wait_in_sync(topic)
 
@@ -128,34 +132,29 @@ def test_a_follower_that_is_cut_from_its_leader_leaves_the_isr_and_comes_back(
 
 def test_a_leader_that_is_isolated_is_replaced(cluster: LabCluster, topic: str) -> None:
     with cluster.faults.isolate(1):
-        moved = lambda: cluster.eyes.ask(2, lambda _: _leader(cluster, topic)) in (2, 3)
-        cluster.wait(moved, PATIENCE_S, "another leader")
+        await_other_leader(cluster, topic)
 
     cluster.wait_in_sync(topic)
 
 
-def _leader(cluster: LabCluster, topic: str) -> int | None:
-    """As broker 2 sees it: 1 would still speak of itself."""
-    from barnabas.protocol.messages.metadata import (
-        MetadataRequest,
-        MetadataRequestTopic,
-        MetadataResponse,
-    )
-
-    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
-    answer = cluster.eyes.ask(2, lambda connection: connection.call(request, MetadataResponse))
-    return answer.topics[0].partitions[0].leader_id
-
-
-def test_a_broker_that_is_cut_from_the_controller_is_fenced(
+def test_a_leader_that_is_cut_from_the_controller_is_replaced(
     cluster: LabCluster, topic: str
 ) -> None:
-    cut = cluster.faults.cut_controller(1)
-    gone = lambda: cluster.wait(lambda: _leader(cluster, topic) in (2, 3), PATIENCE_S, "a leader")
-    gone()
-    cut.lift()
+    with cluster.faults.cut_controller(1):
+        await_other_leader(cluster, topic)
 
     cluster.wait_in_sync(topic)
+
+
+def await_other_leader(cluster: LabCluster, topic: str) -> None:
+    """As broker 2 sees it: 1 would still speak of itself."""
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
+
+    def has_moved() -> bool:
+        answer = cluster.eyes.ask(2, lambda there: there.call(request, MetadataResponse))
+        return answer.topics[0].partitions[0].leader_id in (2, 3)
+
+    cluster.wait(has_moved, PATIENCE_S, "another leader")
 
 
 def test_a_frozen_broker_is_missed_and_comes_back(cluster: LabCluster, topic: str) -> None:

@@ -144,7 +144,8 @@ def test_a_fault_is_for_one_client_alone(cluster: LabCluster, topic: str) -> Non
 def test_a_rule_strikes_from_its_moment_on(cluster: LabCluster, topic: str) -> None:
     lost = cluster.faults.lose_ack(topic, times=1, when=acked(topic) >= 5)
 
-    produce(cluster, topic, 8, **{"enable.idempotence": False, "acks": 1})
+    one_at_a_time = {"max.in.flight.requests.per.connection": 1}
+    produce(cluster, topic, 8, **{"enable.idempotence": False, "acks": 1} | one_at_a_time)
 
     assert lost.hits == 1
     assert stored(cluster, topic) == 9

@@ -16,8 +16,7 @@ import threading
 def main(arguments: list[str]) -> int:
     """Serve until a signal ends it; the exit status."""
     if not __debug__:
-        print("error: a node does not run under python -O: its checks must stay on")
-        return 1
+        raise SystemExit("error: a node does not run under python -O: its checks must stay on")
     parser = argparse.ArgumentParser(prog="python -m barnabas.lab.node", description=__doc__)
     parser.add_argument("file", help="properties file of the node")
     parser.add_argument("--steering", type=int, help="descriptor of the socket to the lab")
@@ -33,8 +32,7 @@ def main(arguments: list[str]) -> int:
     try:
         config = BrokerConfig.from_properties(dict(load_properties(args.file)), file=args.file)
     except ConfigError as error:
-        print(f"error: {error.message}", file=sys.stderr)
-        return 1
+        raise SystemExit(f"error: {error.message}") from None
     if args.steering is None:
         return run(config)
     calls = SteeredSyscalls(DiskState.of(args.disk), socket.socket(fileno=args.steering))

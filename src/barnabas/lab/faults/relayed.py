@@ -20,6 +20,7 @@ from barnabas.lab.faults.cutter import Cutter
 from barnabas.lab.faults.held_fetch import is_empty
 from barnabas.lab.faults.passing import LENGTH_BYTES, Direction, Passing
 from barnabas.lab.faults.rules import Action
+from barnabas.lab.faults.way import Way
 from barnabas.protocol.apis import APIS, Api
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.framing import read_request_header, response_frame
@@ -45,61 +46,14 @@ class Asked(NamedTuple):
 
     api: Api
     version: int
-    client: str | None = None
     answered: Answered | None = None
 
 
-Wanted = Callable[[bytes, bool], bool]
-"""Whether a frame is to be looked at, by its head; whether one waits to be overtaken by it."""
-Handler = Callable[[bytes, "Way"], Awaitable[None]]
+Handler = Callable[[bytes, Way], Awaitable[None]]
 
 
 class _Ended(Exception):  # noqa: N818 (leaves a task, and no further)
     """The connection is over."""
-
-
-class Way:
-    """One direction: where its bytes come from and go to, and a message that waits to be
-    overtaken."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
-        self.arrived_at = 0.0
-        """When the last bytes came."""
-        self.overtaken: bytes | None = None
-        self._timer: asyncio.TimerHandle | None = None
-
-    def write(self, frame: bytes) -> None:
-        """Pass a message on; one that it was to overtake follows."""
-        self.writer.write(frame)
-        self.release()
-
-    def let_overtake(self, frame: bytes, wait_s: float) -> None:
-        """Hold a message until another has passed, or nothing came for so long."""
-        self.release()
-        self.overtaken = frame
-        self._timer = asyncio.get_running_loop().call_later(wait_s, self.release)
-
-    def in_order(self, wanted: Wanted) -> Callable[[bytes], bool]:
-        """Ask about the frame that comes next.  One that waits to be overtaken goes before a frame
-        that is passed on in pieces, as it must not get between them."""
-
-        def ask(head: bytes) -> bool:
-            is_wanted = wanted(head, self.overtaken is not None)
-            if not is_wanted:
-                self.release()
-            return is_wanted
-
-        return ask
-
-    def release(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self.overtaken is not None:
-            frame, self.overtaken = self.overtaken, None
-            self.writer.write(frame)
 
 
 class Relayed:
@@ -118,7 +72,9 @@ class Relayed:
         self._far: asyncio.StreamWriter | None = None
         self.peer = gate.peer
         """The node that asks; None while that is not known, and for clients."""
-        self._is_known = gate.peer is not None or not gate.is_for_nodes
+        self._client: str | None = None
+        self._is_introduced = False
+        """By its first request, it is known who asks: the client id, and so the node."""
         self._asked: dict[int, Asked] = {}
         self._repeats: Counter[int] = Counter()
         """By correlation id: answers that nobody expects."""
@@ -133,8 +89,7 @@ class Relayed:
     async def run(self) -> None:
         near_reader, near = self._near
         try:
-            if self._is_known:
-                await self._obey_cuts()
+            await self._obey_cuts()
             far_reader, far = await asyncio.open_connection(*self._gate.target)
         except (OSError, _Ended):
             near.transport.abort()
@@ -225,7 +180,10 @@ class Relayed:
 
     async def _obey_cuts(self) -> None:
         """Wait while the two are cut off from each other in silence; end it if they are cut."""
-        while (cut := self._relays.cut_between(self.ends)) is not None:
+        while self._relays.cuts:
+            cut = self._relays.cut_between(self.ends)
+            if cut is None:
+                return
             cut.fault.hit()
             if not cut.silent:
                 self.abort()
@@ -253,15 +211,16 @@ class Relayed:
         self._relays.noted()
         self._asked[correlation_id] = Asked(api, version)
         return (
-            not self._is_known
+            not self._is_introduced
             or overtakes
             or self._relays.wants("request", key, self._gate.node, of_node=self._gate.is_for_nodes)
         )
 
     async def _request(self, frame: bytes, way: Way) -> None:
         key, version, correlation_id, client, body_at = read_request_header(frame, LENGTH_BYTES)
-        if not self._is_known:
-            self._is_known = True
+        if not self._is_introduced:
+            self._is_introduced = True
+            self._client = client
             self.peer = self._gate.node_called(client)
             await self._obey_cuts()
         api = APIS[key]
@@ -280,12 +239,10 @@ class Relayed:
         if observer.wants("request", key, of_node=self._gate.is_for_nodes):
             is_answered, answered = observer.request(passing)
             if is_answered:
-                self._asked[correlation_id] = Asked(api, version, client, answered)
+                self._asked[correlation_id] = Asked(api, version, answered)
             else:
                 self._asked.pop(correlation_id, None)
             self._relays.noted()
-        else:
-            self._asked[correlation_id] = Asked(api, version, client)
         await self._apply_rules(passing, correlation_id, way)
 
     # -- responses
@@ -321,7 +278,7 @@ class Relayed:
             direction="response",
             api=asked.api,
             version=asked.version,
-            client=asked.client,
+            client=self._client,
             broker=self._gate.node,
             peer=self.peer,
             names=self._relays.observer.names,

@@ -67,11 +67,11 @@ def test_a_value_that_was_deserialized_is_known_by_its_offset() -> None:
 def test_a_report_of_delivery_says_how_it_ended() -> None:
     recorder = Recorder()
     recorder.delivered(None, MethodRecord("t", 0, 3, b"a", b"1"))
-    recorder.delivered("timed out", MethodRecord("t", 0, None, b"b", None))
+    recorder.delivered("timed out", MethodRecord("t", 0, None, b"b", b"2"))
 
     assert recorder.history({}).sent == [
         SentRecord("t", 0, "a", "1", 3, Outcome.ACKNOWLEDGED),
-        SentRecord("t", 0, "b", None, -1, Outcome.UNKNOWN),
+        SentRecord("t", 0, "b", "2", -1, Outcome.UNKNOWN),
     ]
 
 
