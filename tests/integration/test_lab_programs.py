@@ -19,6 +19,14 @@ from barnabas.lab.verdict.journal import What
 BIN = Path(sys.executable).parent
 
 
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BarnabasProcess]:
+    """Whose groups do not wait for members that may come."""
+    data = tmp_path_factory.mktemp("broker") / "data"
+    with BarnabasProcess(data, "group.initial.rebalance.delay.ms=0") as process:
+        yield process
+
+
 @pytest.fixture
 def lab(
     broker: BarnabasProcess, topic_name: Callable[[], str], tmp_path: Path
@@ -58,7 +66,7 @@ def steer(lab: LabPrograms, word: str) -> None:
 
 
 def members(lab: LabPrograms) -> int:
-    admin = GroupAdmin.connect({"bootstrap.servers": lab.bootstrap}, print)
+    admin = GroupAdmin.connect({"bootstrap.servers": lab.bootstrap}, print, timeout_s=30)
     group = admin.describe([lab.group])[lab.group]
     assert isinstance(group, Group), group
     return len(group.members)
@@ -213,9 +221,9 @@ def test_what_cannot_be_is_one_line(lab: LabPrograms) -> None:
             ["producer", "--acks=1", "--idempotent"],
             "barnabas lab producer: --idempotent: needs acks=all and max-inflight of 5 or less",
         ),
-        (["consumer", "--bootstrap-server", "localhost:1"], "broker not reachable at localhost:1"),
         (["diff"], "barnabas lab diff: producer does not exist"),
         (["collect"], "barnabas lab collect: no payload logs in producer and consumer"),
+        (["consumer", "--bootstrap-server", "localhost:1"], "broker not reachable at localhost:1"),
         (["dif"], 'barnabas lab: "dif" is not a command of the lab: did you mean diff?'),
     ):
         found = lab.lab(*arguments)

@@ -85,6 +85,7 @@ class FakeConsumer:
 
     def subscribe(self, topics: Sequence[str], **callbacks: Any) -> None:
         self.calls.append(f"subscribe {','.join(topics)}")
+        callbacks["on_assign"](self, [])
 
     def poll(self, timeout: float) -> FakeMessage | None:
         if not self.batches:

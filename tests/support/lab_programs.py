@@ -140,7 +140,9 @@ class LabPrograms:
         """By the journals of all programs."""
         return judge(history_of(read_journals({each.journal_path for each in self._started})))
 
-    def await_processed(self, enough: Callable[[set[str | None]], bool], *programs: Program) -> None:
+    def await_processed(
+        self, enough: Callable[[set[str | None]], bool], *programs: Program
+    ) -> None:
         """Until the keys that these programs have processed are enough."""
 
         def keys() -> set[str | None]:

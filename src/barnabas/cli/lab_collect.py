@@ -22,22 +22,20 @@ def run(args: Parsed) -> int:
         found = [collect(folder, side) for side in SIDES]
     except PayloadError as error:
         raise CommandError(str(error)) from None
-    print_lines(
-        f"{one.target}: {one.count:,} records of {len(one.sources)} logs" for one in found
-    )
+    print_lines(f"{one.target}: {one.count:,} records of {len(one.sources)} logs" for one in found)
     return 0
 
 
 COMMAND = Command(
-    summary="Sort the payload logs of each side into producer.log and consumer.log, and remove them.",
+    summary="Sort the payload logs of each side into producer.log and consumer.log; remove them.",
     examples=("", "--dir labs/acks --yes"),
     options=(DIR, YES),
     run=run,
     notes=(
         (
-            "Lines are sorted by topic, partition and key, so that diff shows what was lost (a line "
-            "only of the producers) and what came more than once (an extra line of the consumers). "
-            '"barnabas lab diff" says the same in words.'
+            "Lines are sorted by topic, partition and key, so that diff shows what was lost (a "
+            "line only of the producers) and what came more than once (an extra line of the "
+            'consumers). "barnabas lab diff" says the same in words.'
         ),
     ),
 )

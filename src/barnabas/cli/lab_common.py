@@ -1,4 +1,4 @@
-"""What the lab's commands share: the programs' options on a command line, and how they are ended."""
+"""What the lab's commands share: options of the programs on a command line, and how these end."""
 
 from __future__ import annotations
 

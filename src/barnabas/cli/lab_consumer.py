@@ -41,9 +41,7 @@ def run(args: Parsed) -> int:
         program = LabConsumer(
             options=options, log=log, journal=journal, say=say, is_stopped=stopping
         )
-        consumer, troubles = open_consumer(
-            properties, options.config() | program.callbacks(), warn
-        )
+        consumer, troubles = open_consumer(properties, options.config() | program.callbacks(), warn)
         fetch_metadata(consumer, troubles, options.topic)
         try:
             program.run(consumer, troubles)

@@ -37,8 +37,8 @@ OPTIONS = (
         name="journal",
         value="FILE",
         many=True,
-        help="Judge by this journal in place of payload logs: it has offsets, and what failed. Give "
-        "those of all programs.",
+        help="Judge by this journal in place of payload logs: it has offsets, and what failed. "
+        "Give those of all programs.",
     ),
     Option(
         name="shown",
@@ -72,6 +72,7 @@ def history_of(args: Parsed) -> History:
     from barnabas.lab.programs.collecting import history_of_logs, payload_files
     from barnabas.lab.programs.journaling import read_journals
     from barnabas.lab.programs.payload_log import PayloadError
+    from barnabas.lab.verdict.journal import JournalError
     from barnabas.lab.verdict.journal import history_of as history_of_events
 
     journals = [Path(path) for path in args.texts("journal")]
@@ -86,7 +87,7 @@ def history_of(args: Parsed) -> History:
         return history_of_logs(payload_files(producers), payload_files(consumers))
     except PayloadError as error:
         raise CommandError(str(error)) from None
-    except ValueError as error:
+    except JournalError as error:
         raise CommandError(f"--journal: {error}") from None
 
 
@@ -121,7 +122,7 @@ def _read_topics(args: Parsed, history: History) -> None:
 
 
 COMMAND = Command(
-    summary="Compare what was sent with what was processed: what is lost, what came more than once.",
+    summary="Compare what was sent with what was processed: what is lost, what came twice.",
     examples=(
         "",
         "producer.log consumer.log --json",

@@ -62,8 +62,8 @@ COMMAND = Command(
         ),
         (
             "The payload log has a line topic,partition,key,value for each record that the client "
-            "library calls delivered: with acks=0 that is when it went to the socket. A record that "
-            "failed is told and not in the log; the exit status is 1 then."
+            "library calls delivered: with acks=0 that is when it went to the socket. A record "
+            "that failed is told and not in the log; the exit status is 1 then."
         ),
         (
             "The client library is librdkafka. Keys go to the partitions to which Java's producer "

@@ -47,7 +47,7 @@ def test_both_spellings_of_one_option_are_one_too_many() -> None:
 
 
 def test_the_other_programs_spelling_is_not_understood() -> None:
-    with pytest.raises(UsageError, match="unknown option -Dconsumer.acks"):
+    with pytest.raises(UsageError, match=r"unknown option -Dconsumer\.acks"):
         told("-Dconsumer.acks=1")
 
 

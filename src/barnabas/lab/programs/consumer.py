@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from barnabas.client.errors import ClientError
+from barnabas.lab.programs.messages import Taken, taken
 from barnabas.lab.programs.payload_log import key_text
 from barnabas.lab.verdict.journal import What
 
@@ -64,6 +65,8 @@ class LabConsumer:
     is_stopped: Callable[[], bool] = lambda: False
     processed: int = 0
     _is_quitting: bool = False
+    _is_member: bool = False
+    """Whether the group has ever given it its share, though that may be nothing."""
     _since_commit: int = 0
     _done: dict[Place, int] = field(default_factory=dict)
     """Positions behind what is processed and, with auto-commit, not yet stored."""
@@ -93,6 +96,7 @@ class LabConsumer:
             troubles.check()
             if batch:
                 self._take(consumer, batch)
+            if batch or not self._is_member:
                 last = time.monotonic()
             elif options.idle_exit and (time.monotonic() - last) * 1000 >= options.idle_exit:
                 self.say(f"no record for {options.idle_exit} ms")
@@ -105,7 +109,7 @@ class LabConsumer:
     def _is_ending(self) -> bool:
         return self._is_quitting or self.is_stopped()
 
-    def _poll(self, consumer: Consumer) -> list[Message]:
+    def _poll(self, consumer: Consumer) -> list[Taken]:
         """As Java's: returns with what is there as soon as there is anything."""
         end = time.monotonic() + self.options.poll_period / 1000
         first: Message | None = None
@@ -122,7 +126,7 @@ class LabConsumer:
             error = message.error()
             if error is not None:
                 self._trouble(error)
-        return [message for message in found if message.error() is None]
+        return [taken(message) for message in found if message.error() is None]
 
     def _trouble(self, error: KafkaError) -> None:
         """Says it once; what will not pass ends the program."""
@@ -133,17 +137,17 @@ class LabConsumer:
             self._told.add(text)
             self.say(text)
 
-    def _take(self, consumer: Consumer, batch: Sequence[Message]) -> None:
+    def _take(self, consumer: Consumer, batch: Sequence[Taken]) -> None:
         options = self.options
-        positions = {(one.topic(), one.partition()): one.offset() + 1 for one in batch}
+        positions = {(one.topic, one.partition): one.offset + 1 for one in batch}
         self._note(What.RECEIVED, batch)
         self.say(f"received {len(batch)} records")
         self._pause(options.wait_after_recv)
-        unsaid: list[Message] = []
-        for message in batch:
+        unsaid: list[Taken] = []
+        for record in batch:
             if self._is_ending:
                 break
-            self._process(message, unsaid)
+            self._process(record, unsaid)
             if (
                 options.ack_every_x_msgs is not None
                 and self._since_commit >= options.ack_every_x_msgs
@@ -157,17 +161,16 @@ class LabConsumer:
         if not self._is_ending:
             self._pause(options.wait_after_batch)
 
-    def _process(self, message: Message, unsaid: list[Message]) -> None:
-        value = message.value()
-        if value in STEERING:
+    def _process(self, record: Taken, unsaid: list[Taken]) -> None:
+        if record.value in STEERING:
             self._say_done(unsaid)
-            self._steer(value)
+            self._steer(record.value)
         else:
-            self.log.add(message.topic(), message.partition(), message.key(), value)
-            unsaid.append(message)
+            self.log.add(record.topic, record.partition, record.key, record.value)
+            unsaid.append(record)
             self.processed += 1
             self._since_commit += 1
-        self._done[message.topic(), message.partition()] = message.offset() + 1
+        self._done[record.topic, record.partition] = record.offset + 1
         if self.options.wait_after_record:
             self._say_done(unsaid)
             self._pause(self.options.wait_after_record)
@@ -182,25 +185,25 @@ class LabConsumer:
         else:
             self._pause(self.options.wait_cmd_period)
 
-    def _say_done(self, unsaid: list[Message]) -> None:
+    def _say_done(self, unsaid: list[Taken]) -> None:
         """What was processed is with the system from here on."""
         self.log.flush()
         self._note(What.PROCESSED, unsaid)
         unsaid.clear()
 
-    def _note(self, what: What, messages: Iterable[Message]) -> None:
+    def _note(self, what: What, records: Iterable[Taken]) -> None:
         if not self.journal.is_open:
             return
-        places: dict[Place, list[Message]] = defaultdict(list)
-        for message in messages:
-            places[message.topic(), message.partition()].append(message)
+        places: dict[Place, list[Taken]] = defaultdict(list)
+        for record in records:
+            places[record.topic, record.partition].append(record)
         for (topic, partition), found in places.items():
             self.journal.note(
                 what,
                 topic,
                 partition,
-                offsets=[message.offset() for message in found],
-                keys=[key_text(message.key()) for message in found],
+                offsets=[record.offset for record in found],
+                keys=[key_text(record.key) for record in found],
             )
 
     def _pause(self, ms: int) -> None:
@@ -254,9 +257,7 @@ class LabConsumer:
         if answer.error is not None:
             self._commit_failed(answer.error, answer.topic, answer.partition)
             return
-        self.journal.note(
-            What.COMMITTED, answer.topic, answer.partition, offsets=[answer.offset]
-        )
+        self.journal.note(What.COMMITTED, answer.topic, answer.partition, offsets=[answer.offset])
         self.say(f"committed {answer.topic}-{answer.partition} at {answer.offset}")
 
     def _commit_failed(self, error: KafkaError, topic: str = "", partition: int = -1) -> None:
@@ -266,6 +267,7 @@ class LabConsumer:
     # Partitions come and go, while the client is polled.
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._is_member = True
         self._partitions(What.ASSIGNED, partitions)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -274,9 +276,7 @@ class LabConsumer:
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._partitions(What.REVOKED, partitions, "lost")
 
-    def _partitions(
-        self, what: What, partitions: list[TopicPartition], detail: str = ""
-    ) -> None:
+    def _partitions(self, what: What, partitions: list[TopicPartition], detail: str = "") -> None:
         for partition in partitions:
             self.journal.note(what, partition.topic, partition.partition, detail=detail)
         names = ", ".join(f"{each.topic}-{each.partition}" for each in partitions) or "nothing"
@@ -287,6 +287,5 @@ def _partitions(positions: dict[Place, int]) -> list[TopicPartition]:
     from confluent_kafka import TopicPartition
 
     return [
-        TopicPartition(topic, partition, offset)
-        for (topic, partition), offset in positions.items()
+        TopicPartition(topic, partition, offset) for (topic, partition), offset in positions.items()
     ]

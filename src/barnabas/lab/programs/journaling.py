@@ -43,9 +43,7 @@ class Journal:
         if self._file is None:
             return
         at = round(time.time(), 6)
-        noted = Event(
-            at, self.who, event, topic, partition, tuple(offsets), tuple(keys), detail
-        )
+        noted = Event(at, self.who, event, topic, partition, tuple(offsets), tuple(keys), detail)
         self._file.write(encode(noted))
         self._file.flush()
 

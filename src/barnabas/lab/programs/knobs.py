@@ -68,7 +68,7 @@ def _ms(name: str, default: int, help: str, *, least: int = 0) -> Knob:  # noqa:
     return Knob(name=name, default=str(default), unit="MS", whole=(least, INT_MAX), help=help)
 
 
-def _switch(name: str, default: bool | None, help: str) -> Knob:  # noqa: A002, FBT001
+def _switch(name: str, default: bool | None, help: str) -> Knob:  # noqa: A002
     text = None if default is None else str(default).lower()
     return Knob(name=name, default=text, unit="true|false", is_switch=True, help=help)
 
@@ -157,7 +157,11 @@ CONSUMER = (
         "Commit by hand after each batch. Turns auto-commit off, wins over ack-every-x-msgs.",
     ),
     _ms("wait-cmd-period", 5000, 'How long the message "wait" blocks.'),
-    _ms("idle-exit", 0, "End, as after the message quit, after so long without a record; 0: never."),
+    _ms(
+        "idle-exit",
+        0,
+        "End, as after the message quit, after so long in the group without a record; 0: never.",
+    ),
     Knob(name="group-id", default="test-app", unit="NAME", help="The consumer group."),
     Knob(name="instance-id", unit="NAME", help="Be a static member of the group by this name."),
     _switch(

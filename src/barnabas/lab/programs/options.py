@@ -18,7 +18,7 @@ ASSIGNORS = {
 LIBRARY_TIMEOUT_MS_MAX = 300_000
 """librdkafka waits no longer for an answer, whatever it is told."""
 RECONNECTING = {"reconnect.backoff.ms": "50", "reconnect.backoff.max.ms": "1000"}
-"""As Java's clients: one that lost its broker tries every second, where librdkafka takes up to ten."""
+"""As Java's clients: who lost a broker tries every second, where librdkafka takes up to ten."""
 LOOK_MS = 5000
 """How often a consumer looks whether its topic is there: Java's does not wait for five minutes."""
 

@@ -1,9 +1,9 @@
-"""Payload logs: one line a record, `topic,partition,key,value`, so that two of them can be compared.
+"""Payload logs: one line a record, `topic,partition,key,value`, so that two can be compared.
 
 Only the first three commas separate: a value is the rest of the line as it is, with its commas,
 quotes, dashes and backslashes.  What would break a line is written in other letters: the ends of
-lines in it as `\\n` and `\\r`, a comma in a key as `\\x2c`, bytes that are no UTF-8 as `\\xNN`.  What is
-null is empty.  `barnabas pipeline reconcile` reads the same logs, and topics in the same words.
+lines in it as `\\n` and `\\r`, a comma in a key as `\\x2c`, bytes that are no UTF-8 as `\\xNN`.
+What is null is empty.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The lab's producer: so many records with running numbers, each in the log once it is delivered."""
+"""The lab's producer: records with running numbers, each in the log once it is delivered."""
 
 from __future__ import annotations
 
@@ -82,11 +82,12 @@ class LabProducer:
     _sent: list[str] = field(default_factory=list)
 
     def on_delivery(self, error: KafkaError | None, message: Message) -> None:
-        """Called by the library while it is polled; must not raise, and does as little as can be."""
+        """Called by the library while it is polled; must not raise, and does little."""
+        partition, offset = message.partition(), message.offset()
         self._reports.append(
             _Report(
-                -1 if message.partition() is None else message.partition(),
-                -1 if message.offset() is None else message.offset(),
+                -1 if partition is None else partition,
+                -1 if offset is None else offset,
                 message.key(),
                 message.value(),
                 "" if error is None else error.name(),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.client.connect import fetch_metadata, open_consumer
 from barnabas.client.errors import ClientError
+from barnabas.lab.programs.messages import taken
 from barnabas.lab.programs.payload_log import key_text, value_text
 from barnabas.lab.verdict.records import StoredRecord
 
@@ -73,11 +74,11 @@ def _read(consumer: Consumer, topic: str, partitions: set[int]) -> list[StoredRe
 
 
 def _stored(message: Message) -> StoredRecord:
+    record = taken(message)
     return StoredRecord(
-        message.topic(),
-        message.partition(),
-        key_text(message.key()),
-        value_text(message.value()),
-        message.offset(),
+        record.topic,
+        record.partition,
+        key_text(record.key),
+        value_text(record.value),
+        record.offset,
     )
-

@@ -62,6 +62,10 @@ class Event(NamedTuple):
     detail: str = ""
 
 
+class JournalError(ValueError):
+    """A line that is none of a journal."""
+
+
 _DEFAULTS = Event._field_defaults
 
 
@@ -76,9 +80,9 @@ def encode(event: Event) -> str:
 
 
 def decode(line: str) -> Event:
-    """`ValueError` if the line is none of a journal."""
-    fields: Any = json.loads(line)
+    """`JournalError` if the line is none of a journal."""
     try:
+        fields: Any = json.loads(line)
         return Event(
             t=float(fields["t"]),
             who=str(fields["who"]),
@@ -89,8 +93,8 @@ def decode(line: str) -> Event:
             keys=tuple(fields.get("keys", ())),
             detail=fields.get("detail", ""),
         )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"not a line of a journal: {line.strip()[:80]}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise JournalError(f"not a line of a journal: {line.strip()[:80]}") from error
 
 
 def decode_all(text: str) -> Iterator[Event]:

@@ -128,15 +128,12 @@ def judge(history: History) -> Verdict:
     )
 
 
-def _allowed(
-    sent: Iterable[SentRecord], received: Iterable[Identity]
-) -> Counter[Identity]:
-    """How often each may be processed.  One of unknown fate that went nowhere may be anywhere."""
+def _allowed(sent: Iterable[SentRecord], received: Iterable[Identity]) -> Counter[Identity]:
+    """How often each may be processed; one of which nobody knows the partition, in any."""
     allowed = Counter(each.identity for each in sent if each.outcome is not Outcome.REFUSED)
     for identity in received:
-        topic, partition, key, value = identity
-        if partition != NOWHERE:
-            allowed[identity] += allowed[topic, NOWHERE, key, value]
+        if identity[1] != NOWHERE:
+            allowed[identity] += allowed[_anywhere(identity)]
     return allowed
 
 
@@ -194,17 +191,20 @@ def _lost(
     stored = _places(history.stored) if history.stored is not None else None
     last_stored = _last(history.stored or ())
     last_seen = _last(history.received)
+    anywhere = Counter(_anywhere(record.identity) for record in history.received)
     for identity, records in acknowledged.items():
         if identity in not_promised:
             continue
-        missing = len(records) - len(received.get(identity, ()))
+        seen = anywhere[identity] if identity[1] == NOWHERE else len(received.get(identity, ()))
+        missing = len(records) - seen
         for record in records[len(records) - missing :] if missing > 0 else ():
             place = record.topic, record.partition
             if stored is None:
                 name = _unread(record.offset, last_seen.get(place, -1))
             elif identity in stored:
-                record = record._replace(offset=stored[identity])  # noqa: PLW2901 (the same one)
-                later = last_seen.get(place, -1) > record.offset
+                there = stored[identity]
+                record = record._replace(partition=there.partition, offset=there.offset)  # noqa: PLW2901
+                later = last_seen.get((there.topic, there.partition), -1) > there.offset
                 name = "poll skip" if later else "unseen"
             else:
                 name = _unread(record.offset, last_stored.get(place, -1))
@@ -218,8 +218,18 @@ def _unread(offset: int, last: int) -> str:
     return "lost write" if last > offset else "unseen"
 
 
-def _places(records: Iterable[StoredRecord]) -> dict[Identity, int]:
-    return {record.identity: record.offset for record in records}
+def _places(records: Iterable[StoredRecord]) -> dict[Identity, StoredRecord]:
+    """Where each record is, also for those of which nobody knows the partition."""
+    found: dict[Identity, StoredRecord] = {}
+    for record in records:
+        found[record.identity] = found[_anywhere(record.identity)] = record
+    return found
+
+
+def _anywhere(identity: Identity) -> Identity:
+    """The same record as one of which nobody knows the partition."""
+    topic, _, key, value = identity
+    return topic, NOWHERE, key, value
 
 
 def _last(records: Iterable[StoredRecord | ReceivedRecord]) -> dict[Place, int]:
@@ -273,6 +283,8 @@ def _reordered(history: History) -> Iterator[Offence]:
         first.setdefault(record.identity, record)
     lanes: dict[tuple[str, str, int, str], list[tuple[int, ReceivedRecord]]] = defaultdict(list)
     for identity, record in first.items():
+        if identity not in order:
+            identity = _anywhere(identity)  # noqa: PLW2901 (the same record)
         if identity in order:
             producer, number = order[identity]
             reader = record.consumer if record.offset < 0 else ""

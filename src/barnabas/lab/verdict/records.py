@@ -88,6 +88,6 @@ class History:
     ended: dict[str, bool | None] = field(default_factory=dict)
     """Whether a transaction was committed; None if nobody knows."""
     stored: list[StoredRecord] | None = None
-    """What the partitions hold in the end, records of aborted transactions too, if that was read."""
+    """What the partitions hold in the end, aborted records too, if that was read."""
     stored_committed: list[StoredRecord] | None = None
     """The same without records of aborted transactions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,7 @@ from barnabas.lab.verdict.journal import Event, What
 
 
 def batch(*numbers: int, partition: int = 0) -> list[FakeMessage]:
-    return [
-        FakeMessage(str(number).encode(), b"a, b", number, partition) for number in numbers
-    ]
+    return [FakeMessage(str(number).encode(), b"a, b", number, partition) for number in numbers]
 
 
 def steering(word: bytes, offset: int) -> FakeMessage:
@@ -57,7 +55,7 @@ class Bench:
                 log=log,
                 journal=journal,
                 say=self.said.append,
-                is_stopped=lambda: self.is_stopped(),
+                is_stopped=self.is_stopped,
             )
             untyped: Any = self.client
             self.program.run(untyped, Troubles("h:1", self.said.append))
@@ -71,8 +69,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    yield Bench(tmp_path)
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
 
 
 def test_every_record_is_logged_and_stored_only_when_the_next_poll_begins(bench: Bench) -> None:

@@ -60,7 +60,7 @@ def test_every_option_of_the_exercises_is_there_with_its_default(
     assert {name: found[name] for name in defaults} == defaults
 
 
-@pytest.mark.parametrize("knob", (*PRODUCER, *CONSUMER), ids=lambda knob: knob.name)
+@pytest.mark.parametrize("knob", [*PRODUCER, *CONSUMER], ids=lambda knob: knob.name)
 def test_every_option_says_what_it_is_and_has_a_default_that_it_takes(knob: Knob) -> None:
     assert knob.help.endswith(".")
     assert knob.default is None or knob.read(knob.default) is not None

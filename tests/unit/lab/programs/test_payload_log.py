@@ -103,6 +103,14 @@ def test_a_log_that_is_only_a_torn_line_is_empty(tmp_path: Path) -> None:
 
 
 def test_lines_sort_by_partition_then_by_number() -> None:
-    lines = [PayloadLine("t", 1, "2", ""), PayloadLine("t", 0, "10", ""), PayloadLine("t", 0, "9", "")]
+    lines = [
+        PayloadLine("t", 1, "2", ""),
+        PayloadLine("t", 0, "10", ""),
+        PayloadLine("t", 0, "9", ""),
+    ]
 
-    assert [(line.partition, line.key) for line in in_order(lines)] == [(0, "9"), (0, "10"), (1, "2")]
+    assert [(line.partition, line.key) for line in in_order(lines)] == [
+        (0, "9"),
+        (0, "10"),
+        (1, "2"),
+    ]

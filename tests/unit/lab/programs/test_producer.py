@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ class Bench:
                 log=log,
                 journal=journal,
                 say=self.said.append,
-                is_stopped=lambda: self.is_stopped(),
+                is_stopped=self.is_stopped,
             )
             self.client.report = program.on_delivery
             untyped: Any = self.client
@@ -53,8 +53,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    yield Bench(tmp_path)
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
 
 
 def test_keys_are_running_numbers_over_all_cycles_and_values_quotations(bench: Bench) -> None:
@@ -117,7 +117,7 @@ def test_a_producer_that_is_stopped_gives_up_what_is_on_its_way(
 
     assert (tally.sent, tally.delivered, tally.failed) == (3, 0, 3)
     events = read_journals([bench.journal_path])
-    assert [event.event for event in events][0] is What.STARTED
+    assert [event.detail for event in events if event.event is What.FAILED] == ["_PURGE_QUEUE"]
 
 
 def test_what_cannot_get_better_ends_it(bench: Bench) -> None:

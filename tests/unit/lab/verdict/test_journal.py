@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.lab.verdict.journal import Event, What, decode, decode_all, encode, history_of
+from barnabas.lab.verdict.journal import (
+    Event,
+    JournalError,
+    What,
+    decode,
+    decode_all,
+    encode,
+    history_of,
+)
 from barnabas.lab.verdict.judging import judge
 from barnabas.lab.verdict.records import Outcome, ReceivedRecord, SentRecord
 
@@ -28,7 +36,7 @@ def test_what_is_written_is_read(event: Event) -> None:
 
 @pytest.mark.parametrize("line", ["{}", "[]", "1", "{", '{"t":1,"who":"x","event":"danced"}'])
 def test_other_lines_are_refused(line: str) -> None:
-    with pytest.raises(ValueError, match=""):
+    with pytest.raises(JournalError, match="not a line of a journal"):
         decode(line)
 
 

@@ -28,7 +28,9 @@ def received(number: int, offset: int | None = None, **more: Any) -> ReceivedRec
 
 
 def stored(number: int, offset: int | None = None) -> StoredRecord:
-    return StoredRecord("t", 0, str(number), f"value {number}", number if offset is None else offset)
+    return StoredRecord(
+        "t", 0, str(number), f"value {number}", number if offset is None else offset
+    )
 
 
 def history(*got: ReceivedRecord, count: int = 3) -> History:
@@ -62,9 +64,7 @@ def test_the_end_of_a_partition_that_nobody_saw_is_unseen() -> None:
 
 
 def test_without_offsets_it_is_simply_lost() -> None:
-    bare = History(
-        sent=[sent(0, offset=-1), sent(1, offset=-1)], received=[received(0, offset=-1)]
-    )
+    bare = History(sent=[sent(0, offset=-1), sent(1, offset=-1)], received=[received(0, offset=-1)])
     assert kinds(judge(bare)) == {"lost": [("lost", -1, "1")]}
 
 
@@ -101,6 +101,22 @@ def test_what_went_nobody_knows_where_may_be_anywhere_once() -> None:
     assert judge(told).is_clean
     told.received += [received(0)]
     assert kinds(judge(told)) == {"duplicated": [("non-monotonic poll", 0, "0")]}
+
+
+def test_what_was_acknowledged_nobody_says_where_is_found_wherever_it_is() -> None:
+    def bare(number: int) -> SentRecord:
+        return SentRecord("t", NOWHERE, str(number), f"value {number}")
+
+    told = History(
+        sent=[bare(0), bare(1), bare(2)], received=[received(1, 0), received(0, 1), received(0, 1)]
+    )
+    assert kinds(judge(told)) == {
+        "lost": [("lost", -1, "2")],
+        "duplicated": [("non-monotonic poll", 1, "0")],
+        "reordered": [("non-monotonic send", 1, "0")],
+    }
+    told.stored = [stored(1, 0), stored(0, 1), stored(2, 2)]
+    assert [(one.name, one.partition, one.offset) for one in judge(told).lost] == [("unseen", 0, 2)]
 
 
 def test_a_record_in_another_partition_is_another_record() -> None:
@@ -203,9 +219,7 @@ def test_without_offsets_the_order_of_each_consumer_counts() -> None:
 
 
 def test_producers_have_no_order_among_each_other() -> None:
-    told = History(
-        sent=[sent(0), sent(1, producer="q")], received=[received(1, 0), received(0, 1)]
-    )
+    told = History(sent=[sent(0), sent(1, producer="q")], received=[received(1, 0), received(0, 1)])
     assert judge(told).is_clean
 
 

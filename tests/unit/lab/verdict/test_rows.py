@@ -5,7 +5,7 @@ from __future__ import annotations
 from barnabas.lab.verdict.judging import Offence, Verdict
 from barnabas.lab.verdict.rows import document, lines, summary
 
-LOST = Offence("lost write", "t", 2, 7, "17", "He said, \"no\"")
+LOST = Offence("lost write", "t", 2, 7, "17", 'He said, "no"')
 BARE = Offence("lost", "t", 0, -1, None)
 
 
