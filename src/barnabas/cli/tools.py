@@ -197,6 +197,21 @@ TOOLS = {
         "",
         "The break-fix lab: see records get lost and doubled, and how not to.",
     ),
+    "lab list": Tool(
+        "barnabas.cli.lab_list",
+        "",
+        "List the scenarios: what breaks, and what keeps it from breaking.",
+    ),
+    "lab show": Tool(
+        "barnabas.cli.lab_show",
+        "",
+        "Show what a scenario asks, does and predicts.",
+    ),
+    "lab run": Tool(
+        "barnabas.cli.lab_run",
+        "",
+        "Run scenarios: break a cluster, and judge what became of the records.",
+    ),
     "lab producer": Tool(
         "barnabas.cli.lab_producer",
         "",
