@@ -62,6 +62,10 @@ class Cluster:
         """Ids of all nodes that can be cut off from each other; -1 is ZooKeeper."""
         return []
 
+    def controllers(self) -> set[int]:
+        """Nodes that a broker is led by: the controller, and ZooKeeper."""
+        return set()
+
     def _last_lines(self) -> str:
         """What the nodes said last, where it can be had."""
         return ""

@@ -200,6 +200,11 @@ class LabCluster(Cluster):
         found = [node.id for node in self._nodes()]
         return [*found, ZOOKEEPER_ID] if self._with_zookeeper else found
 
+    def controllers(self) -> set[int]:
+        if self._zookeeper is not None:
+            return {ZOOKEEPER_ID, self._zookeeper.controller()}
+        return set() if self.controller is None else {self.controller.id}
+
     def _last_lines(self) -> str:
         return "".join(
             f"{node.name} | {line}\n"

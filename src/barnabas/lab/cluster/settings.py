@@ -15,6 +15,7 @@ QUICK = {
 }
 """Nobody waits longer than needed to be found dead, or for others to join."""
 
+ZOOKEEPER_ROOT = "/lab"
 PROTOCOLS = "CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT,CONTROLLER:PLAINTEXT"
 
 
@@ -55,7 +56,10 @@ def place_settings(
 ) -> dict[str, str]:
     """Who it is, and where its controller is: behind a gate, in ZooKeeper's hands, or itself."""
     if zookeeper_gate is not None:
-        return {"broker.id": str(node), "zookeeper.connect": f"{HOST}:{zookeeper_gate}/lab"}
+        return {
+            "broker.id": str(node),
+            "zookeeper.connect": f"{HOST}:{zookeeper_gate}{ZOOKEEPER_ROOT}",
+        }
     place = {"node.id": str(node), "controller.listener.names": "CONTROLLER"}
     if controller_gate is None:
         return place | {"process.roles": "broker,controller"}

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
+
 from barnabas.lab.cluster.process import DidNotStart, NodeProcess
+from barnabas.lab.cluster.settings import ZOOKEEPER_ROOT
 from barnabas.lab.faults.gate import HOST, Port
 
 TICK_MS = 200
 """Sessions may then be as short as two ticks."""
 POLL_S = 0.05
 ASK_S = 5.0
+ELECTED_S = 60.0
 
 
 class LabZooKeeper:
@@ -58,6 +65,22 @@ class LabZooKeeper:
                 return b"Mode:" in b"".join(iter(lambda: sock.recv(4096), b""))
         except OSError:
             return False
+
+    def controller(self) -> int:
+        """The broker that is the controller now; TimeoutError if none is in time."""
+        client = KazooClient(f"{HOST}:{self.port.number}")
+        client.start(timeout=ASK_S)
+        try:
+            give_up = time.monotonic() + ELECTED_S
+            while time.monotonic() < give_up:
+                with suppress(NoNodeError):
+                    data, _ = client.get(f"{ZOOKEEPER_ROOT}/controller")
+                    return int(json.loads(data)["brokerid"])
+                time.sleep(POLL_S)
+        finally:
+            client.stop()
+            client.close()
+        raise TimeoutError(f"no broker was elected controller in {ELECTED_S} s")
 
     def close(self) -> None:
         if self._process is not None:

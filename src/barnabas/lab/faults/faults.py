@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from barnabas.lab.faults.disk_state import DiskState
 from barnabas.lab.faults.expelling import expel
 from barnabas.lab.faults.fault import Fault, NotPossible
-from barnabas.lab.faults.gate import CLIENTS, CONTROLLER_ID, ZOOKEEPER_ID
+from barnabas.lab.faults.gate import CLIENTS
 from barnabas.lab.faults.held_fetch import Hold
 from barnabas.lab.faults.relays import Cut, Standing, Trigger
 from barnabas.lab.faults.rules import Action, Match, Rule, api_key
@@ -141,12 +141,13 @@ class Faults:
         return self._cut(f"isolate {broker}", pairs, silent=silent)
 
     def cut_controller(self, broker: int, *, silent: bool = False) -> Fault:
-        """A broker does not reach the controller (on ZooKeeper: ZooKeeper), but all else."""
+        """A broker does not reach the controller, but all else.  On ZooKeeper that is the broker
+        that is controller now, and ZooKeeper itself."""
         self._known(broker)
-        found = {CONTROLLER_ID, ZOOKEEPER_ID} & set(self._cluster.nodes())
-        if not found:
+        others = self._cluster.controllers() - {broker}
+        if not others:
             raise NotPossible(f"broker {broker} is its own controller")
-        pairs = [frozenset((broker, *found))]
+        pairs = [frozenset((broker, other)) for other in sorted(others)]
         return self._cut(f"cut {broker} from the controller", pairs, silent=silent)
 
     def _known(self, node: int) -> None:
