@@ -40,14 +40,14 @@ test: $(VENV)/.installed-dev ## Lint, type checks, and every test that needs onl
 	@./scripts/tests-with-processes $(PYTEST) -q -- -n $(JOBS) --dist worksteal tests/integration
 
 lint: $(VENV)/.installed-dev ## ruff, mypy --strict, import-linter
-	@$(BIN)/ruff check src tests bench
-	@$(BIN)/ruff format --check src tests bench
+	@$(BIN)/ruff check src tests bench examples
+	@$(BIN)/ruff format --check src tests bench examples
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
 format: $(VENV)/.installed-dev ## Let ruff format and fix
-	@$(BIN)/ruff check --fix src tests bench
-	@$(BIN)/ruff format src tests bench
+	@$(BIN)/ruff check --fix src tests bench examples
+	@$(BIN)/ruff format src tests bench examples
 
 conformance: $(VENV)/.installed-dev ## Apache Kafka's tools and clients, kafkajs (fetches from Maven and npm)
 	@./scripts/need java javac mvn node npm

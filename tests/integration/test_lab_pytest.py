@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from example_app import check_example
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.serializer import Deserializer
@@ -62,6 +65,26 @@ def test_any_client_library_and_deserializer_is_judged(
     assert_delivery("at_most_once")
     with pytest.raises(AssertionError, match="key 4 "):
         assert_delivery("at_least_once")
+
+
+def test_a_test_may_be_asynchronous(
+    kafka: Kafka, history: Recorder, assert_delivery: DeliveryAssertion
+) -> None:
+    topic = kafka.topic("t", 3)
+
+    async def produce_and_consume() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer:
+            for number in range(10):
+                await producer.send_and_wait(topic, b"v", key=str(number).encode())
+        async with AIOKafkaConsumer(
+            topic, bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest"
+        ) as consumer:
+            for _ in range(10):
+                history.processed(await consumer.getone())
+
+    asyncio.run(produce_and_consume())
+
+    assert assert_delivery("exactly_once").received == 10
 
 
 def test_faults_are_those_of_the_cluster_that_the_test_started(
