@@ -56,7 +56,8 @@ class LabCluster(Cluster):
         self._with_zookeeper = zookeeper
         self.controller: LabBroker | None = None
         """The node that is only a controller; None where there is none."""
-        self._zookeeper: LabZooKeeper | None = None
+        self.zookeeper: LabZooKeeper | None = None
+        """Its own; None unless it was asked for."""
         self._ports: list[Port] = []
 
     def __enter__(self) -> Self:
@@ -93,8 +94,8 @@ class LabCluster(Cluster):
             for port in self._ports:
                 stack.callback(port.close)
             stack.callback(self.relays.close)
-            if self._zookeeper is not None:
-                stack.callback(self._zookeeper.close)
+            if self.zookeeper is not None:
+                stack.callback(self.zookeeper.close)
             for node in reversed(self._nodes()):
                 stack.callback(node.close)
                 stack.callback(node.stop if orderly else node.kill)
@@ -113,7 +114,7 @@ class LabCluster(Cluster):
         if self._with_zookeeper:
             from barnabas.lab.cluster.zookeeper import LabZooKeeper
 
-            self._zookeeper = LabZooKeeper(self.folder / "zookeeper")
+            self.zookeeper = LabZooKeeper(self.folder / "zookeeper")
         elif self._count > 1:
             port = self._port()
             controller_gate = Gate(CONTROLLER_ID, port.address, is_for_nodes=True)
@@ -128,8 +129,8 @@ class LabCluster(Cluster):
         clients, brokers = self._port(), self._port()
         gates = [Gate(number, clients.address), Gate(number, brokers.address, is_for_nodes=True)]
         zookeeper_gate: int | None = None
-        if self._zookeeper is not None:
-            way = Gate(ZOOKEEPER_ID, self._zookeeper.port.address, peer=number, is_raw=True)
+        if self.zookeeper is not None:
+            way = Gate(ZOOKEEPER_ID, self.zookeeper.port.address, peer=number, is_raw=True)
             gates.append(way)
             zookeeper_gate = way.port.number
         settings = {
@@ -171,9 +172,8 @@ class LabCluster(Cluster):
         )
 
     def _start(self) -> None:
-        if self._zookeeper is not None:
-            self._zookeeper.start()
-            self._zookeeper.await_started()
+        if self.zookeeper is not None:
+            self.zookeeper.start()
         for node in reversed(self._nodes()):
             node.start(wait=False)
         for node in self._nodes():
@@ -201,8 +201,8 @@ class LabCluster(Cluster):
         return [*found, ZOOKEEPER_ID] if self._with_zookeeper else found
 
     def controllers(self) -> set[int]:
-        if self._zookeeper is not None:
-            return {ZOOKEEPER_ID, self._zookeeper.controller()}
+        if self.zookeeper is not None:
+            return {ZOOKEEPER_ID, self.zookeeper.controller()}
         return set() if self.controller is None else {self.controller.id}
 
     def _last_lines(self) -> str:

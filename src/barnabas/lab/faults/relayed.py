@@ -115,7 +115,7 @@ class Relayed:
                 task.cancel()
             for result in await asyncio.gather(*both, return_exceptions=True):
                 if isinstance(result, Exception):
-                    logger.error("a relay to %s failed", self._gate, exc_info=result)
+                    self._relays.failures.append(result)
             near.close()
             far.close()
 

@@ -64,6 +64,8 @@ class Relays:
         self.triggers: list[Trigger] = []
         self.readdressed: dict[int, tuple[str, int]] = {}
         """Where clients are to find each node, if the nodes themselves tell them otherwise."""
+        self.failures: list[Exception] = []
+        """What went wrong in the relays themselves: no experiment can be trusted then."""
         self._open: dict[Gate, set[Relayed]] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._loop = _new_loop()
@@ -75,13 +77,18 @@ class Relays:
         self._thread.start()
 
     def close(self) -> None:
-        """End every connection and give the ports back.  From another thread."""
+        """End every connection and give the ports back.  From another thread.
+
+        RuntimeError if the relays themselves failed meanwhile.
+        """
         if not self._thread.is_alive():
             return
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        if self.failures:
+            raise RuntimeError(f"{len(self.failures)} relays failed") from self.failures[0]
 
     @property
     def is_own_thread(self) -> bool:
