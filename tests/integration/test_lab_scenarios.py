@@ -47,7 +47,8 @@ def test_acks_1_loses_what_only_the_dead_leader_had(tmp_path: Path) -> None:
     assert found["lost"] > 0
     assert found["acknowledged"] - found["lost"] <= found["received"]
     assert {each["name"] for each in found["offending"]} <= {"lost write", "unseen"}
-    assert all(each["offset"] >= 600 for each in found["offending"] if each["partition"] == 0)
+    first = min(each["offset"] for each in found["offending"] if each["partition"] == 0)
+    assert 0 < first <= 600, "from the batch on that was held back"
     assert f"{found['lost']:,}</b>lost" in page.read_text(encoding="utf-8")
     (folder,) = (tmp_path / "kept").iterdir()
     assert (folder / "producer" / "payload-1.log").is_file()
@@ -60,13 +61,6 @@ def test_lost_answers_double_records_unless_the_producer_is_idempotent() -> None
     assert broken["duplicated"] > 0
     assert {each["name"] for each in broken["offending"]} >= {"duplicate"}
     assert (fixed["lost"], fixed["duplicated"], fixed["reordered"]) == (0, 0, 0)
-
-
-def test_a_commit_too_early_leads_the_group_past_records(broker: BarnabasProcess) -> None:
-    broken, fixed = outcome("4.1", "4.1-fix", "--bootstrap-server", broker.bootstrap)
-
-    assert {each["name"] for each in broken["offending"]} == {"poll skip"}
-    assert fixed["lost"] == 0
 
 
 @pytest.mark.parametrize("columns", [80, 160])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import tempfile
 import time
@@ -114,7 +116,13 @@ def _run(args: Parsed, scenario: Scenario, folder: Path) -> Run:
     except (StageError, ProgramError, NotPossible, TimeoutError) as error:
         raise CommandError(f"{scenario.name} did not come to its end: {error}") from error
     if not args.has("json"):
-        print_lines(verdict_lines(done.result, is_coloured=sys.stdout.isatty()))
+        print_lines(
+            verdict_lines(
+                done.result,
+                columns=min(100, shutil.get_terminal_size((100, 24)).columns),
+                is_coloured=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
+            )
+        )
         sys.stdout.flush()
     return done
 

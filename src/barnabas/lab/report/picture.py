@@ -37,7 +37,7 @@ def numbered(timeline: Timeline) -> list[Mark]:
 
 def picture(timeline: Timeline, lost: Sequence[Offence], *, title: str) -> str:
     """The whole SVG element."""
-    end = max(timeline.end, 0.1)
+    end = max(timeline.last.at, 0.1)  # what is judged after the last look needs no room
     x = Scale(end, LEFT, RIGHT)
     y = FLAG_ROWS * FLAG_HEIGHT + 10.0
     parts: list[str] = []
@@ -121,7 +121,8 @@ def _lane(timeline: Timeline, index: int, x: Scale, y: float) -> Iterator[str]:
         title = f"partition {index}: {who}, {span.begin:.1f} s to {span.end:.1f} s"
         yield _rect(left, y, width, LANE_BAR - 3, kind, title=title)
         if width > 14:
-            yield _text(left + 4, y + 13, "none" if leader is None else str(leader), "in-bar")
+            word, look = ("none", "lost-text") if leader is None else (str(leader), "in-bar")
+            yield _text(left + 4, y + 13, word, look)
     for row, replica in enumerate(_replicas(timeline, index)):
         at = y + LANE_BAR + row * REPLICA_LINE
         inside = [None if each is None else replica in each.isr for each in looks]

@@ -55,7 +55,10 @@ svg .recovery path { stroke: var(--good); } svg .recovery circle { fill: #14833b
 svg .sight path { stroke: var(--note); } svg .sight circle { fill: #1f6feb; }
 table { border-collapse: collapse; font-size: 14px; width: 100%; }
 td, th { text-align: left; padding: 3px 10px 3px 0; vertical-align: top; }
-td.time { font-variant-numeric: tabular-nums; white-space: nowrap; color: var(--soft); }
+td.time {
+  width: 1%; padding-right: 18px; font-variant-numeric: tabular-nums; white-space: nowrap;
+  color: var(--soft);
+}
 tr.fault td:last-child { color: var(--bad); } tr.recovery td:last-child { color: var(--good); }
 tr.sight td:last-child { color: var(--note); } tr.verdict td:last-child { font-weight: 600; }
 code, pre { font: 13px/1.45 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }

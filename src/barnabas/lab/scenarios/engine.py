@@ -60,6 +60,7 @@ def run(
     with ExitStack() as stack:
         stack.callback(recorder.close)
         cluster = stack.enter_context(_cluster(scenario, bootstrap))
+        recorder.begin()
         _tell_brokers(recorder, cluster)
         stage = Stage(
             scenario, cluster=cluster, folder=folder, ledger=ledger, recorder=recorder, topic=topic

@@ -93,7 +93,9 @@ def ranges(offences: Sequence[Offence]) -> list[str]:
         place = f"{topic}-{partition}" if partition >= 0 else topic
         offsets = sorted({each.offset for each in found})
         where = "" if offsets[0] < 0 else f" offsets {_runs(offsets)},"
-        lines.append(f"{name}: {place}{where} keys {_few([each.key for each in found])}")
+        count = "1 record" if len(found) == 1 else f"{len(found):,} records"
+        keys = _few([each.key for each in found])
+        lines.append(f"{name}: {place}, {count}:{where} keys {keys}")
     return lines
 
 
@@ -111,4 +113,4 @@ def _runs(numbers: Sequence[int]) -> str:
 
 def _few(keys: Sequence[str | None]) -> str:
     shown = ", ".join(str(key) for key in keys[:5])
-    return shown + (f", ... ({len(keys):,} records)" if len(keys) > 5 else "")
+    return shown + (", ..." if len(keys) > 5 else "")

@@ -45,12 +45,14 @@ class Watcher:
 
     def _look(self) -> None:
         self._view = self._cluster.view(self._topic) or self._view
+        known = self._cluster.live_brokers()
         counts = self._ledger.refresh()
         self._recorder.look(
             Look(
                 at=self._recorder.now(),
                 brokers={
-                    number: _state(broker) for number, broker in self._cluster.brokers.items()
+                    number: state_of(broker, known)
+                    for number, broker in self._cluster.brokers.items()
                 },
                 partitions=partitions_of(self._topic, self._view, self._cluster.traffic(), counts),
                 sent=counts.sent,
@@ -61,10 +63,13 @@ class Watcher:
         )
 
 
-def _state(broker: LabBroker) -> str:
+def state_of(broker: LabBroker, known: set[int]) -> str:
+    """In one word.  A process that clients are not told of is on its way, there or back."""
     if not broker.running:
         return "down"
-    return "frozen" if broker.frozen else "up"
+    if broker.frozen:
+        return "frozen"
+    return "up" if broker.id in known else "away"
 
 
 def partitions_of(

@@ -35,6 +35,10 @@ class Recorder:
         self._is_live = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
         self.is_coloured = self._is_live and "NO_COLOR" not in os.environ
 
+    def begin(self) -> None:
+        """Time counts from here: what went before was getting ready."""
+        self._began = time.monotonic()
+
     def now(self) -> float:
         """Seconds since the run began."""
         return time.monotonic() - self._began

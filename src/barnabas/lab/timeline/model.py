@@ -54,7 +54,7 @@ class Look:
 
     at: float
     brokers: Mapping[int, str] = field(default_factory=dict)
-    """`up`, `stopped`, `killed` or `frozen`, by id."""
+    """`up`, `down`, `frozen`, or `away`: it runs, and nobody is told of it."""
     partitions: Mapping[int, PartitionLook] = field(default_factory=dict)
     sent: int = 0
     acked: int = 0

@@ -14,7 +14,7 @@ def test_the_verdict_says_counts_records_why_and_what_next() -> None:
     text = "\n".join(verdict_lines(result(lost=3)))
 
     assert "3.2b: as predicted: 3 lost, 0 duplicated" in text
-    assert "lost write: lab-0 offsets 450-452, keys 0, 1, 2" in text
+    assert "lost write: lab-0, 3 records: offsets 450-452, keys 0, 1, 2" in text
     assert "one broker has the record" in " ".join(text.split())
     assert "barnabas lab run 3.3a" in text
 
@@ -53,8 +53,10 @@ def test_json_has_the_counts_of_all_and_the_first_of_the_records() -> None:
 def test_runs_of_offsets_are_said_in_few_words() -> None:
     found = [*losses(3), Offence("lost write", "lab", 0, 700, "9", None, "")]
 
-    assert ranges(found) == ["lost write: lab-0 offsets 450-452, 700, keys 0, 1, 2, 9"]
-    assert ranges([Offence("lost", "lab", 1, -1, "5", None, "")]) == ["lost: lab-1 keys 5"]
+    assert ranges(found) == ["lost write: lab-0, 4 records: offsets 450-452, 700, keys 0, 1, 2, 9"]
+    assert ranges([Offence("lost", "lab", 1, -1, "5", None, "")]) == [
+        "lost: lab-1, 1 record: keys 5"
+    ]
     assert ranges([]) == []
 
 
