@@ -40,6 +40,7 @@ FIRST = 1_000_000_000
 """How far the values of two producers are apart."""
 SETTINGS = {
     "replica.lag.time.max.ms": "3000",
+    "broker.session.timeout.ms": "3000",
     "zookeeper.session.timeout.ms": "18000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }

@@ -55,7 +55,7 @@ class Cluster:
         raise AssertionError("every kind of cluster has its own")
 
     def addresses(self) -> dict[int, Address]:
-        """Where each broker that is worth asking is, around the relays."""
+        """Where each broker that is worth asking is, around the relays; the best one first."""
         raise AssertionError("every kind of cluster has its own")
 
     def nodes(self) -> list[int]:

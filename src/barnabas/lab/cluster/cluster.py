@@ -189,11 +189,11 @@ class LabCluster(Cluster):
         return ",".join(broker.address for broker in self.brokers.values())
 
     def addresses(self) -> dict[int, tuple[str, int]]:
-        return {
-            number: broker.direct
-            for number, broker in self.brokers.items()
-            if broker.running and not broker.frozen
-        }
+        """Those that are cut off from others last: they speak of how things were."""
+        cuts = [cut.what for cut in self.relays.cuts]
+        running = [each for each in self.brokers.values() if each.running and not each.frozen]
+        running.sort(key=lambda each: sum(each.id in pair for pair in cuts))
+        return {each.id: each.direct for each in running}
 
     def nodes(self) -> list[int]:
         """Ids of all nodes; -1 is ZooKeeper."""

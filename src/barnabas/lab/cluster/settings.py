@@ -9,11 +9,11 @@ from barnabas.lab.faults.gate import CONTROLLER_ID, HOST
 QUICK = {
     "controller.quorum.request.timeout.ms": "1000",
     "broker.heartbeat.interval.ms": "500",
-    "broker.session.timeout.ms": "3000",
-    "zookeeper.session.timeout.ms": "3000",
+    "broker.session.timeout.ms": "6000",
+    "zookeeper.session.timeout.ms": "6000",
     "group.initial.rebalance.delay.ms": "0",
 }
-"""Nobody waits longer than needed to be found dead, or for others to join."""
+"""Nobody waits long to be found dead, or for others to join; a busy machine is not yet dead."""
 
 ZOOKEEPER_ROOT = "/lab"
 PROTOCOLS = "CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT,CONTROLLER:PLAINTEXT"

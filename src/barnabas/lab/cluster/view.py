@@ -62,7 +62,7 @@ class PartitionView:
 class Eyes:
     """Looks at a cluster over connections of its own.  Any thread may call, one at a time looks.
 
-    `addresses`: where each broker that is worth asking is now.
+    `addresses`: where each broker that is worth asking is now, the best one to ask first.
     """
 
     def __init__(self, addresses: Callable[[], Mapping[int, Address]]) -> None:
@@ -100,9 +100,9 @@ class Eyes:
                 raise
 
     def ask_any(self, question: Callable[[Connection], Result]) -> Result:
-        """Ask whoever answers first."""
+        """Ask one after the other, until one answers."""
         failure: ClientError = NotReachableError("any address of the cluster")
-        for broker in sorted(self._addresses()):
+        for broker in self._addresses():
             try:
                 return self.ask(broker, question)
             except RefusedError:
