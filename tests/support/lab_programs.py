@@ -81,6 +81,8 @@ class LabPrograms:
         self.bootstrap = bootstrap
         self.topic = topic
         self.group = f"{topic}-app"
+        self.silence_ms = 3000
+        """After this long without a record a consumer may take it that there are no more."""
         self._started: list[Program] = []
 
     def __enter__(self) -> LabPrograms:
@@ -120,7 +122,7 @@ class LabPrograms:
 
     def consume(self, name: str = "consumer", **options: object) -> Program:
         """Until nothing more comes."""
-        program = self.consumer(name, **{"idle_exit": 3000, **options})
+        program = self.consumer(name, **{"idle_exit": self.silence_ms, **options})
         assert program.wait() == 0, program.output()
         return program
 

@@ -19,6 +19,8 @@ LIBRARY_TIMEOUT_MS_MAX = 300_000
 """librdkafka waits no longer for an answer, whatever it is told."""
 RECONNECTING = {"reconnect.backoff.ms": "50", "reconnect.backoff.max.ms": "1000"}
 """As Java's clients: who lost a broker tries every second, where librdkafka takes up to ten."""
+POLL_INTERVAL_MS = 300_000
+"""Both clients' default; librdkafka wants it to be no less than the session's timeout."""
 LOOK_MS = 5000
 """How often a consumer looks whether its topic is there: Java's does not wait for five minutes."""
 
@@ -152,6 +154,7 @@ class ConsumerOptions(SharedOptions):
             "partition.assignment.strategy": ASSIGNORS[self.assignment_strategy],
             "heartbeat.interval.ms": str(self.heartbeat_interval),
             "session.timeout.ms": str(self.session_timeout),
+            "max.poll.interval.ms": str(max(POLL_INTERVAL_MS, self.session_timeout)),
             "auto.offset.reset": self.auto_offset_reset,
             "allow.auto.create.topics": "true",
             "topic.metadata.refresh.interval.ms": str(LOOK_MS),

@@ -79,6 +79,8 @@ def test_the_library_takes_what_a_producer_is_told(texts: dict[str, str]) -> Non
 def test_the_library_takes_what_a_consumer_is_told(strategy: str) -> None:
     texts = {"assignment-strategy": strategy, "instance-id": "one", "session-timeout": "1000"}
     config = ConsumerOptions.of({**texts, "heartbeat-interval": "500"}).config()
+    patient = ConsumerOptions.of({"session-timeout": "600000"}).config()
 
     assert config["group.instance.id"] == "one"
-    Consumer({**config, "log_level": 0}).close()
+    for each in (config, patient):
+        Consumer({**each, "log_level": 0}).close()
