@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.cli.command import Command, CommandError, raise_on_sigterm
+from barnabas.cli.command import Command, raise_on_sigterm
 from barnabas.cli.common import JSON, check_bootstrap
 from barnabas.cli.lab_show import scenario_of
 from barnabas.cli.options import Option, Parsed, UsageError
@@ -95,10 +95,7 @@ def _possible_outside(args: Parsed, scenarios: list[Scenario]) -> list[Scenario]
 
 
 def _run(args: Parsed, scenario: Scenario, folder: Path) -> Run:
-    from barnabas.lab.faults.fault import NotPossible
     from barnabas.lab.scenarios.engine import run as run_scenario
-    from barnabas.lab.scenarios.program import ProgramError
-    from barnabas.lab.scenarios.stage import StageError
     from barnabas.lab.scenarios.telling import verdict_lines
 
     try:
@@ -106,15 +103,12 @@ def _run(args: Parsed, scenario: Scenario, folder: Path) -> Run:
     except FileExistsError:
         raise UsageError(f"--keep: {folder} is there already") from None
     is_silent = args.has("json") or args.has("quiet")
-    try:
-        done = run_scenario(
-            scenario,
-            folder=folder.resolve(),
-            stream=None if is_silent else sys.stdout,
-            bootstrap=args.text("bootstrap-server"),
-        )
-    except (StageError, ProgramError, NotPossible, TimeoutError) as error:
-        raise CommandError(f"{scenario.name} did not come to its end: {error}") from error
+    done = run_scenario(
+        scenario,
+        folder=folder.resolve(),
+        stream=None if is_silent else sys.stdout,
+        bootstrap=args.text("bootstrap-server"),
+    )
     if not args.has("json"):
         print_lines(
             verdict_lines(

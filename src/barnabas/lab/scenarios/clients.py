@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from barnabas.lab.programs.journaling import Journal
 from barnabas.lab.programs.payload_log import key_text, value_text
+from barnabas.lab.scenarios.stage import StageError
 from barnabas.lab.verdict.journal import What
 from barnabas.lab.verdict.records import Outcome, ReceivedRecord, SentRecord
 
@@ -90,7 +91,7 @@ class Sender:
             self._journal.note(What.ACKED, topic, partition, offsets=[offset], keys=[key])
         self._delivered.clear()
         if self._failed:
-            raise RuntimeError(f"{self.name}: {self._failed[0].str()}")
+            raise StageError(f"{self.name}: {self._failed[0].str()}")
 
     # Transactions
 

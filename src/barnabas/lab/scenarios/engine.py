@@ -15,22 +15,28 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
+from confluent_kafka import KafkaException
+
+from barnabas.client.errors import ClientError
+from barnabas.lab.faults.fault import NotPossible
 from barnabas.lab.scenarios.catalogue import play_of
 from barnabas.lab.scenarios.ledger import Ledger
+from barnabas.lab.scenarios.program import ProgramError
 from barnabas.lab.scenarios.result import Result
-from barnabas.lab.scenarios.stage import Stage
+from barnabas.lab.scenarios.stage import Stage, StageError
 from barnabas.lab.scenarios.watcher import Watcher
 from barnabas.lab.timeline.live import Recorder
 from barnabas.lab.timeline.model import Kind, Timeline
 from barnabas.lab.verdict.journal import history_of
-from barnabas.lab.verdict.judging import judge
+from barnabas.lab.verdict.judging import Verdict, judge
 from barnabas.lab.verdict.records import ReceivedRecord, SentRecord, StoredRecord
 
 if TYPE_CHECKING:
     from barnabas.lab.cluster.base import Cluster
     from barnabas.lab.scenarios.declaration import Scenario
-    from barnabas.lab.verdict.judging import Verdict
 
+FAILURES = (StageError, ProgramError, NotPossible, TimeoutError, ClientError, KafkaException)
+"""What a play may meet that keeps it from its end; all else is a bug, and stops the command."""
 Keyed = TypeVar("Keyed", SentRecord, ReceivedRecord, StoredRecord)
 
 
@@ -66,18 +72,24 @@ def run(
             scenario, cluster=cluster, folder=folder, ledger=ledger, recorder=recorder, topic=topic
         )
         stack.callback(stage.end_programs)
+        failure = ""
         with Watcher(cluster, topic, ledger, recorder):
-            play_of(scenario)(stage)
-        verdict = _verdict(stage)
+            try:
+                play_of(scenario)(stage)
+            except FAILURES as error:
+                failure = str(error)
+        verdict = Verdict() if failure else _verdict(stage)
         result = Result(
             scenario=scenario,
             verdict=verdict,
             seen=stage.seen,
             unseeable=frozenset(stage.unseeable),
             seconds=time.monotonic() - began,
+            failure=failure,
         )
         counts = ", ".join(f"{count:,} {name}" for name, count in result.counts.items() if count)
-        recorder.mark(Kind.VERDICT, f"verdict: {counts or 'nothing lost, nothing twice'}")
+        said = "it did not come to its end" if failure else counts or "nothing lost, nothing twice"
+        recorder.mark(Kind.VERDICT, f"verdict: {said}")
     return Run(result, recorder.timeline, folder)
 
 

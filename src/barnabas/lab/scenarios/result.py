@@ -28,10 +28,14 @@ class Result:
     seen: Mapping[str, bool]
     unseeable: frozenset[str]
     seconds: float
+    failure: str = ""
+    """Why the play did not come to its end; then there is nothing to judge."""
 
     @property
     def surprises(self) -> list[str]:
         """Why the outcome is not the predicted one; empty if it is."""
+        if self.failure:
+            return [f"it did not come to its end: {self.failure}"]
         return surprises(self.scenario.expect, self.counts, self.seen, unseeable=self.unseeable)
 
     @property

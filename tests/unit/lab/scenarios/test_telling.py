@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from lab_story import losses, result
 
 from barnabas.lab.scenarios.catalogue import all_scenarios
@@ -25,6 +27,13 @@ def test_an_outcome_that_was_not_predicted_says_what_is_wrong() -> None:
     assert "3.2b: NOT as predicted" in "\n".join(lines)
     assert "  ! lost: 0, predicted some" in lines
     assert "  ! not seen: the follower leads, as it was in sync" in lines
+
+
+def test_a_run_that_did_not_come_to_its_end_was_not_predicted_whatever_it_shows() -> None:
+    failed = dataclasses.replace(result(), failure="no leader in 120 s")
+
+    assert not failed.predicted
+    assert failed.surprises == ["it did not come to its end: no leader in 120 s"]
 
 
 def test_after_a_break_its_own_fix_comes_next() -> None:
