@@ -209,6 +209,12 @@ class Stage:
         counts = self.ledger.refresh()
         self.step(f"{producer.name} is done: {counts.acked.total():,} records acknowledged")
 
+    def wind_up(self, producer: Program) -> None:
+        """The cluster is whole again, the producer has sent enough, and everything is read."""
+        self.cluster.wait_in_sync(self.topic, PATIENCE_S)
+        self.finish(producer, enough=True)
+        self.read_all()
+
     def read_all(self, *consumers: Program) -> None:
         """Until the consumers have had everything that is in the topic; then they leave."""
         readers = consumers or (self.consumer(),)

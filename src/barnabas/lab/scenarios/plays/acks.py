@@ -13,6 +13,7 @@ from barnabas.lab.faults.conditions import acked, refused, sent
 if TYPE_CHECKING:
     from barnabas.lab.cluster.view import PartitionView
     from barnabas.lab.faults.fault import Fault
+    from barnabas.lab.scenarios.program import Program
     from barnabas.lab.scenarios.stage import Stage
 
 HELD_S = 600.0
@@ -112,9 +113,7 @@ def two_killed(stage: Stage) -> None:
     stage.fault("broker 2 killed: partition 0 has no leader")
     _start(stage, 2)
     _start(stage, 1)
-    stage.cluster.wait_in_sync(stage.topic)
-    stage.finish(producer, enough=True)
-    stage.read_all()
+    stage.wind_up(producer)
 
 
 def not_enough(stage: Stage) -> None:
@@ -131,11 +130,7 @@ def not_enough(stage: Stage) -> None:
     after = [stage.cluster.traffic().acked[stage.topic, index] for index in (0, 1)]
     stage.see("refused", True)
     stage.see("stalled", before == after)
-    _start(stage, 2)
-    stage.finish(producer, enough=True)
-    counts = stage.ledger.refresh()
-    stage.see("resumed", counts.failed == 0 and counts.acked.total() == counts.sent)
-    stage.read_all()
+    _resume(stage, producer)
 
 
 def two_stopped(stage: Stage) -> None:
@@ -151,6 +146,11 @@ def two_stopped(stage: Stage) -> None:
     stage.see("went-on", stage.cluster.traffic().acked.total() > count)
     _wait_refused(stage)
     stage.see("paused", True)
+    _resume(stage, producer)
+
+
+def _resume(stage: Stage, producer: Program) -> None:
+    """Broker 2 is back, and with it everything that had to wait."""
     _start(stage, 2)
     stage.finish(producer, enough=True)
     counts = stage.ledger.refresh()
@@ -198,5 +198,4 @@ def lost_answers(stage: Stage) -> None:
         stage.fault(f"broker {number} bounced")
         stage.cluster.wait_in_sync(stage.topic)
     stage.recovery("all replicas are in sync")
-    stage.finish(producer, enough=True)
-    stage.read_all()
+    stage.wind_up(producer)

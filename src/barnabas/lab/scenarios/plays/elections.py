@@ -42,9 +42,7 @@ def unclean_election(stage: Stage) -> None:
         stage.see("offline", view[0].leader is None)
     brokers[1].start()
     stage.recovery("broker 1 started again")
-    stage.cluster.wait_in_sync(stage.topic)
-    stage.finish(producer, enough=True)
-    stage.read_all()
+    stage.wind_up(producer)
 
 
 def network_partition(stage: Stage) -> None:
@@ -64,9 +62,7 @@ def network_partition(stage: Stage) -> None:
     stage.see("second-leader", view[0].leader in (1, 2))
     cut.lift()
     stage.recovery("the network is whole again: broker 3 follows")
-    stage.cluster.wait_in_sync(stage.topic)
-    stage.finish(producer, enough=True)
-    stage.read_all()
+    stage.wind_up(producer)
 
 
 def full_disk(stage: Stage) -> None:
@@ -86,6 +82,4 @@ def full_disk(stage: Stage) -> None:
     full.lift()
     stage.cluster.brokers[1].restart()
     stage.recovery("there is room again, and broker 1 started")
-    stage.cluster.wait_in_sync(stage.topic)
-    stage.finish(producer, enough=True)
-    stage.read_all()
+    stage.wind_up(producer)
