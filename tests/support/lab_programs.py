@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 
 from eventually import eventually
 
@@ -88,12 +87,7 @@ class LabPrograms:
     def __enter__(self) -> LabPrograms:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for program in self._started:
             program.discard()
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.cli.command import CommandError
-from barnabas.cli.common import BOOTSTRAP, COMMAND_CONFIG, COMMAND_PROPERTY, read_file
+from barnabas.cli.common import (
+    BOOTSTRAP,
+    COMMAND_CONFIG,
+    COMMAND_PROPERTY,
+    client_properties,
+    read_file,
+)
 from barnabas.cli.options import Option, Parsed, UsageError
 from barnabas.lab.programs.knobs import Knob, KnobError, of_side, read_all
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from barnabas.lab.programs.options import ConsumerOptions, ProducerOptions
+
+Told = TypeVar("Told", "ProducerOptions", "ConsumerOptions")
 
 OPTIONS_FILE = Option(
     name="options",
@@ -69,7 +76,7 @@ def texts_of(args: Parsed, side: str, knobs: Sequence[Knob]) -> dict[str, str]:
     return texts
 
 
-def described(texts: Mapping[str, str], kind: Any) -> Any:
+def described(texts: Mapping[str, str], kind: type[Told]) -> Told:
     """The options as values; `UsageError` for those that do not go together."""
     try:
         return kind.of(texts)
@@ -77,41 +84,12 @@ def described(texts: Mapping[str, str], kind: Any) -> Any:
         raise UsageError(f"--{error}") from None
 
 
-class Stopping:
-    """Ctrl-C and SIGTERM while it is entered: the first asks for a clean end, a second does not
-    wait for it.  Main thread only.
-    """
-
-    def __init__(self) -> None:
-        self._noted: int | None = None
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Stopping:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        if self._noted is not None:
-            raise KeyboardInterrupt
-        self._noted = number
-
-    def __call__(self) -> bool:
-        return self._noted is not None
-
-    @property
-    def status(self) -> int:
-        """What the program ends with: as by the signal, if one came."""
-        return 0 if self._noted is None else 128 + self._noted
-
-
-def say(text: str) -> None:
-    """What a program tells as it goes; whoever reads a pipe sees it at once."""
-    print(text, flush=True)
+def asked_for(
+    args: Parsed, side: str, knobs: Sequence[Knob], kind: type[Told]
+) -> tuple[Told, dict[str, str]]:
+    """The program's options as values, and the properties of its client."""
+    properties = client_properties(args, files=["command-config"], pairs=["command-property"])
+    return described(texts_of(args, side, knobs), kind), properties
 
 
 def folder_of(args: Parsed) -> Path:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, CommandError
-from barnabas.cli.common import client_properties, warn
-from barnabas.cli.lab_common import described, program_options, say, texts_of
+from barnabas.cli.common import warn
+from barnabas.cli.lab_common import asked_for, program_options
 from barnabas.cli.options import Parsed
 from barnabas.lab.programs.knobs import CONSUMER
 
@@ -20,28 +19,19 @@ _CRASHED: list[Consumer] = []
 
 
 def run(args: Parsed) -> int:
-    texts = texts_of(args, SIDE, CONSUMER)
-    properties = client_properties(args, files=["command-config"], pairs=["command-property"])
     from barnabas.lab.programs.options import ConsumerOptions
 
-    options: ConsumerOptions = described(texts, ConsumerOptions)
-    from barnabas.cli.lab_common import Stopping
+    options, properties = asked_for(args, SIDE, CONSUMER, ConsumerOptions)
+    from barnabas.cli.lab_running import running, say
     from barnabas.client.connect import fetch_metadata, open_consumer
     from barnabas.lab.programs.consumer import Crashed, LabConsumer
-    from barnabas.lab.programs.journaling import Journal
-    from barnabas.lab.programs.payload_log import PayloadLog
 
-    log_path = Path(options.log_dir) / options.log_name
-    journal_path = None if options.journal is None else Path(options.journal)
-    with (
-        Stopping() as stopping,
-        PayloadLog(log_path, truncate=options.payload_trunc) as log,
-        Journal(journal_path, options.name) as journal,
-    ):
+    with running(options) as (stopping, log, journal):
         program = LabConsumer(
             options=options, log=log, journal=journal, say=say, is_stopped=stopping
         )
-        consumer, troubles = open_consumer(properties, options.config() | program.callbacks(), warn)
+        config = options.config() | program.callbacks()
+        consumer, troubles = open_consumer(properties, config, warn)
         fetch_metadata(consumer, troubles, options.topic)
         try:
             program.run(consumer, troubles)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from barnabas.cli.command import Command
-from barnabas.cli.common import client_properties, warn
-from barnabas.cli.lab_common import described, program_options, say, texts_of
+from barnabas.cli.common import warn
+from barnabas.cli.lab_common import asked_for, program_options
 from barnabas.cli.options import Parsed
 from barnabas.lab.programs.knobs import PRODUCER
 
@@ -14,31 +12,20 @@ SIDE = "producer"
 
 
 def run(args: Parsed) -> int:
-    texts = texts_of(args, SIDE, PRODUCER)
-    properties = client_properties(args, files=["command-config"], pairs=["command-property"])
     from barnabas.lab.programs.options import ProducerOptions
 
-    options: ProducerOptions = described(texts, ProducerOptions)
+    options, properties = asked_for(args, SIDE, PRODUCER, ProducerOptions)
     from barnabas.cli.console_producer import check_topic
-    from barnabas.cli.lab_common import Stopping
+    from barnabas.cli.lab_running import running, say
     from barnabas.client.connect import fetch_metadata, open_producer
-    from barnabas.lab.programs.journaling import Journal
-    from barnabas.lab.programs.payload_log import PayloadLog
     from barnabas.lab.programs.producer import LabProducer
 
-    log_path = Path(options.log_dir) / options.log_name
-    journal_path = None if options.journal is None else Path(options.journal)
-    with (
-        Stopping() as stopping,
-        PayloadLog(log_path, truncate=options.payload_trunc) as log,
-        Journal(journal_path, options.name) as journal,
-    ):
+    with running(options) as (stopping, log, journal):
         program = LabProducer(
             options=options, log=log, journal=journal, say=say, is_stopped=stopping
         )
-        producer, troubles = open_producer(
-            properties, options.config() | {"on_delivery": program.on_delivery}, warn
-        )
+        config = options.config() | {"on_delivery": program.on_delivery}
+        producer, troubles = open_producer(properties, config, warn)
         check_topic(fetch_metadata(producer, troubles, options.topic), options.topic)
         tally = program.run(producer, troubles)
     said = f"{tally.sent} sent, {tally.delivered} delivered"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
 
 from barnabas.cli import lab_consumer, lab_producer
-from barnabas.cli.lab_common import Stopping, described, texts_of
+from barnabas.cli.lab_common import described, texts_of
 from barnabas.cli.options import UsageError, help_text, parse
 from barnabas.lab.programs.knobs import CONSUMER, PRODUCER
 from barnabas.lab.programs.options import ConsumerOptions, ProducerOptions
@@ -93,16 +91,3 @@ def test_help_has_every_option_with_its_default_and_none_in_the_other_spelling(
         assert f"  --{option.name}" in text
     assert "--Dproducer" not in text
     assert "Default: test-topic." in text
-
-
-def test_the_first_signal_asks_for_an_end_and_the_second_does_not_wait() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with Stopping() as stopping:
-        assert not stopping()
-        assert stopping.status == 0
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert stopping()
-        assert stopping.status == 143
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-    assert signal.getsignal(signal.SIGTERM) is before

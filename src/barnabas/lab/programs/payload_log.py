@@ -11,12 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
 from barnabas.lab.verdict.judging import by_number
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 PATTERN = "payload*.log"
 
@@ -96,12 +93,7 @@ class PayloadLog:
     def __enter__(self) -> PayloadLog:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
 
