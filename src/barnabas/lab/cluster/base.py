@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from barnabas.client.errors import ClientError
@@ -36,12 +35,7 @@ class Cluster:
     def __enter__(self) -> Self:
         raise AssertionError("every kind of cluster begins in its own way")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with ExitStack() as stack:
             stack.callback(self.relays.close)
             stack.callback(self.eyes.close)

@@ -121,8 +121,13 @@ class LabBroker:
         self._end(signal.SIGTERM, timeout_s)
 
     def kill(self) -> None:
-        """KILL.  When this returns it is gone, and connecting to it is refused."""
+        """KILL.  When this returns it is gone, and connecting to it is refused.
+
+        What it had said and nobody had heard yet is gone too, as when a machine goes: nothing of it
+        arrives after this moment.
+        """
         self._end(signal.SIGKILL, STOP_S)
+        self._relays.drop_all_of(self.id)
 
     def restart(self, timeout_s: float = 60.0) -> None:
         """`stop` if it runs, then `start`."""

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from barnabas.lab.cluster.base import Cluster
@@ -74,12 +73,7 @@ class LabCluster(Cluster):
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._close(orderly=not self._is_own_folder)
 
     def _nodes(self) -> list[LabBroker]:

@@ -35,7 +35,7 @@ class SteeredSyscalls(Syscalls):
 
     def steer(self) -> None:
         """Follow what the lab says, until it goes.  A thread's work."""
-        with self._steering.makefile("r", encoding="utf-8") as lines:
+        with self._steering, self._steering.makefile("r", encoding="utf-8") as lines:
             for line in lines:
                 self._state = DiskState.of(line)
                 self._say(b'{"done": true}\n')

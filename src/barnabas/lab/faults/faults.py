@@ -229,10 +229,12 @@ class Faults:
     def at(self, when: Condition, action: Callable[[], object], text: str = "") -> Fault:
         """Do something once, at the moment when the condition first holds.
 
-        No frame passes meanwhile: when `cluster.brokers[1].kill` is the action, nothing that the
-        broker would have said next is heard.  So the action must not wait for the cluster itself:
-        kill, freeze and thaw brokers, `stop` them (it does not wait here), make and lift faults,
-        set events.  `wait_hits()` returns when it is done; what it raises, `wait_hits` raises.
+        No frame passes meanwhile.  When `cluster.brokers[1].kill` is the action, nothing that the
+        broker said is heard any more, not even the answer that made the condition true.
+
+        The action must not wait for the cluster itself: kill, freeze and thaw brokers, `stop` them
+        (it does not wait here), make and lift faults, set events.  `wait_hits()` returns when it is
+        done; what it raises, `wait_hits` raises.
         """
         self._cluster.try_to_know(*when.topics)
         fault = self._stand(

@@ -121,6 +121,10 @@ class Relays:
         """Connecting is refused from now on; what is connected stays until the node's own end."""
         self.call(lambda: _stop_listening(gate))
 
+    def drop_all_of(self, node: int) -> None:
+        """End every connection of a node, with all that was said on it and has not arrived."""
+        self.call(lambda: self._drop(lambda each: node in each.ends))
+
     # -- on the relays' thread
 
     def wants(self, direction: Direction, key: int, node: int, *, of_node: bool) -> bool:
@@ -142,6 +146,12 @@ class Relays:
                 cut = self.cut_between(each.ends)
                 if cut is not None and not cut.silent:
                     cut.fault.hit()
+                    each.abort()
+
+    def _drop(self, is_meant: Callable[[Relayed], bool]) -> None:
+        for connections in self._open.values():
+            for each in list(connections):
+                if is_meant(each):
                     each.abort()
 
     def noted(self) -> None:

@@ -22,9 +22,14 @@ class Way:
         self._timer: asyncio.TimerHandle | None = None
 
     def write(self, frame: bytes) -> None:
-        """Pass a message on; one that it was to overtake follows."""
-        self.writer.write(frame)
+        """Pass a message on; one that it was to overtake follows.  On a connection that has ended
+        meanwhile nothing arrives."""
+        self._write(frame)
         self.release()
+
+    def _write(self, frame: bytes) -> None:
+        if not self.writer.is_closing():
+            self.writer.write(frame)
 
     def let_overtake(self, frame: bytes, wait_s: float) -> None:
         """Hold a message until another has passed, or nothing came for so long."""
@@ -50,4 +55,4 @@ class Way:
             self._timer = None
         if self.overtaken is not None:
             frame, self.overtaken = self.overtaken, None
-            self.writer.write(frame)
+            self._write(frame)
