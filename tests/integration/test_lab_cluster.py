@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -173,3 +174,22 @@ def test_a_trigger_cannot_wait_for_the_cluster(cluster: LabCluster, topic: str) 
 def test_nodes_that_do_not_exist_cannot_be_cut(cluster: LabCluster) -> None:
     with pytest.raises(ValueError, match="there is no node 9"):
         cluster.faults.cut(1, 9)
+
+
+def test_data_in_a_folder_of_ones_own_is_there_in_the_next_cluster(tmp_path: Path) -> None:
+    with LabCluster(2, folder=tmp_path) as cluster:
+        cluster.create_topic("t")
+        produce(cluster, "t", 3, "all")
+    assert "stopped: broker 1" in cluster.brokers[1].log
+
+    with LabCluster(2, folder=tmp_path) as cluster:
+        cluster.wait_in_sync("t")
+        assert cluster.view("t")[0].end_offset == 3
+
+
+def test_a_setting_may_be_for_one_broker_alone() -> None:
+    with LabCluster(
+        settings={"num.partitions": "3"}, broker_settings={1: {"num.partitions": "5"}}
+    ) as cluster:
+        cluster.create_topic("t", partitions=-1)
+        assert len(cluster.view("t")) == 5

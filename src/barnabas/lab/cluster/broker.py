@@ -23,8 +23,7 @@ STOP_S = 60.0
 class LabBroker:
     """A broker (or the controller).  Its address and its data stay when it is started again.
 
-    In the action of a trigger (`Faults.at`) it may be killed, frozen and thawed; `stop` then asks
-    for an orderly end and does not wait for it.
+    In the action of a trigger (`Faults.at`) it may be stopped, killed, frozen and thawed.
     """
 
     def __init__(
@@ -115,10 +114,15 @@ class LabBroker:
         assert self._process is not None, f"{self.name} was never started"
         self._process.await_ready(timeout_s)
 
-    def stop(self, timeout_s: float = STOP_S) -> None:
-        """An orderly end (TERM): it hands over what it leads first."""
+    def stop(self, timeout_s: float = STOP_S, *, wait: bool = True) -> None:
+        """An orderly end (TERM): it hands over what it leads first.
+
+        Without `wait`, and in the action of a trigger, it is only asked to.  TimeoutError, and a
+        kill, if it does not end in time.
+        """
         self.thaw()
-        self._end(signal.SIGTERM, timeout_s)
+        # It says goodbye through the relays: waiting on their thread would keep it from that.
+        self._end(signal.SIGTERM, timeout_s, wait=wait and not self._relays.is_own_thread)
 
     def kill(self) -> None:
         """KILL.  When this returns it is gone, and connecting to it is refused.
@@ -148,15 +152,21 @@ class LabBroker:
             self._process.signal(signal.SIGCONT)
         self._is_frozen = False
 
-    def _end(self, how: signal.Signals, timeout_s: float) -> None:
+    def _end(self, how: signal.Signals, timeout_s: float, *, wait: bool = True) -> None:
         process = self._process
         if process is None or not process.is_running:
             return
         process.signal(how)
-        if how == signal.SIGTERM and self._relays.is_own_thread:
-            return  # it says goodbye through the relays: waiting here would keep it from that
-        process.join(timeout_s)
-        self._shut()
+        if not wait:
+            return
+        try:
+            process.join(timeout_s)
+        except TimeoutError:
+            process.signal(signal.SIGKILL)
+            process.join(STOP_S)
+            raise
+        finally:
+            self._shut()
 
     def _ended(self, process: NodeProcess) -> None:
         """By itself, perhaps.  On a thread of the process that has ended."""

@@ -73,8 +73,8 @@ class LabCluster(Cluster):
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._close(orderly=not self._is_own_folder)
+    def __exit__(self, kind: object = None, *_: object) -> None:
+        self._close(orderly=not self._is_own_folder and kind is None)
 
     def _nodes(self) -> list[LabBroker]:
         """Brokers first: they want to tell the controller that they leave."""
@@ -94,6 +94,8 @@ class LabCluster(Cluster):
                 stack.callback(node.close)
                 stack.callback(node.stop if orderly else node.kill)
             stack.callback(self.eyes.close)
+            for broker in self.brokers.values() if orderly else ():
+                stack.callback(broker.stop, wait=False)  # all at once: each is waited for later
             stack.callback(self.faults.lift_all)
 
     # -- building
