@@ -102,12 +102,15 @@ class Verdict:
 def judge(history: History) -> Verdict:
     """What became of what was sent."""
     outcomes = Counter(record.outcome for record in history.sent)
-    sent = {outcome: _by_identity(history.sent, outcome) for outcome in Outcome}
+    sent: dict[Outcome, dict[Identity, list[SentRecord]]] = {
+        outcome: defaultdict(list) for outcome in Outcome
+    }
+    for record in history.sent:
+        sent[record.outcome][record.identity].append(record)
     received: dict[Identity, list[ReceivedRecord]] = defaultdict(list)
-    for record in history.received:
-        received[record.identity].append(record)
-    acknowledged = sent[Outcome.ACKNOWLEDGED]
-    may_be = _allowed(history.sent, received)
+    for processed in history.received:
+        received[processed.identity].append(processed)
+    may_be = _allowed(sent, received)
     aborted = _of_transactions(history, {False})
     return Verdict(
         sent=len(history.sent),
@@ -115,7 +118,7 @@ def judge(history: History) -> Verdict:
         unknown=outcomes[Outcome.UNKNOWN],
         refused=outcomes[Outcome.REFUSED],
         received=len(history.received),
-        lost=_ordered(_lost(history, acknowledged, received)),
+        lost=_ordered(_lost(history, sent[Outcome.ACKNOWLEDGED], received)),
         duplicated=_ordered(_duplicated(may_be, received)),
         reordered=_ordered(_reordered(history)),
         aborted=_ordered(_aborted(received, sent[Outcome.REFUSED], may_be, aborted)),
@@ -128,23 +131,19 @@ def judge(history: History) -> Verdict:
     )
 
 
-def _allowed(sent: Iterable[SentRecord], received: Iterable[Identity]) -> Counter[Identity]:
+def _allowed(
+    sent: Mapping[Outcome, Mapping[Identity, list[SentRecord]]], received: Iterable[Identity]
+) -> Counter[Identity]:
     """How often each may be processed; one of which nobody knows the partition, in any."""
-    allowed = Counter(each.identity for each in sent if each.outcome is not Outcome.REFUSED)
-    for identity in received:
-        if identity[1] != NOWHERE:
-            allowed[identity] += allowed[_anywhere(identity)]
+    allowed: Counter[Identity] = Counter()
+    for outcome in (Outcome.ACKNOWLEDGED, Outcome.UNKNOWN):
+        for identity, records in sent[outcome].items():
+            allowed[identity] += len(records)
+    if any(identity[1] == NOWHERE for identity in allowed):
+        for identity in received:
+            if identity[1] != NOWHERE:
+                allowed[identity] += allowed[_anywhere(identity)]
     return allowed
-
-
-def _by_identity(
-    records: Iterable[SentRecord], outcome: Outcome
-) -> dict[Identity, list[SentRecord]]:
-    found: dict[Identity, list[SentRecord]] = defaultdict(list)
-    for record in records:
-        if record.outcome is outcome:
-            found[record.identity].append(record)
-    return found
 
 
 def _of_transactions(history: History, ends: set[bool | None]) -> set[Identity]:
@@ -191,7 +190,9 @@ def _lost(
     stored = _places(history.stored) if history.stored is not None else None
     last_stored = _last(history.stored or ())
     last_seen = _last(history.received)
-    anywhere = Counter(_anywhere(record.identity) for record in history.received)
+    anywhere: Counter[Identity] = Counter()
+    if any(identity[1] == NOWHERE for identity in acknowledged):
+        anywhere.update(_anywhere(record.identity) for record in history.received)
     for identity, records in acknowledged.items():
         if identity in not_promised:
             continue
