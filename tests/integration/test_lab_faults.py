@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -132,13 +133,27 @@ def test_a_delayed_answer_waits_until_it_is_let_go(cluster: LabCluster, topic: s
     assert producer.flush(PATIENCE_S) == 0
 
 
-def test_a_fault_is_for_one_client_alone(cluster: LabCluster, topic: str) -> None:
-    lost = cluster.faults.drop(api="Produce", topic=topic, client="other", times=1)
+@pytest.mark.parametrize("direction", ["request", "response"])
+def test_a_fault_is_for_one_client_alone(
+    cluster: LabCluster, topic: str, direction: Literal["request", "response"]
+) -> None:
+    """By an API of which nothing is counted: the client is known by its first request."""
+    lost = cluster.faults.drop(api="FindCoordinator", direction=direction, client="other", times=1)
 
-    produce(cluster, topic, 1, **{"client.id": "one"})
+    commit(cluster, topic, "one")
     assert lost.hits == 0
-    produce(cluster, topic, 1, **{"client.id": "other"})
+    commit(cluster, topic, "other")
     assert lost.hits == 1
+
+
+def commit(cluster: LabCluster, topic: str, client: str) -> None:
+    """A position of the group that is called like the topic."""
+    config = {"bootstrap.servers": cluster.bootstrap, "group.id": topic, "log_level": 0}
+    consumer = Consumer({**config, "client.id": client})
+    try:
+        consumer.commit(offsets=[TopicPartition(topic, 0, 3)], asynchronous=False)
+    finally:
+        consumer.close()
 
 
 def test_a_rule_strikes_from_its_moment_on(cluster: LabCluster, topic: str) -> None:
@@ -179,12 +194,7 @@ def test_a_trigger_that_fails_tells_whoever_waits(cluster: LabCluster, topic: st
 
 
 def test_commits_and_requests_are_counted(cluster: LabCluster, topic: str) -> None:
-    produce(cluster, topic, 4)
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": topic})
-    try:
-        consumer.commit(offsets=[TopicPartition(topic, 0, 3)], asynchronous=False)
-    finally:
-        consumer.close()
+    commit(cluster, topic, "client")
 
     cluster.faults.at(committed(topic, topic, 0) >= 3, lambda: None).wait_hits(1, PATIENCE_S)
     cluster.faults.at(requests("OffsetCommit") >= 1, lambda: None).wait_hits(1, PATIENCE_S)
