@@ -219,17 +219,27 @@ def test_a_slow_disk_is_felt_by_those_who_write(cluster: LabCluster, topic: str)
         assert slow.wait_hits(1, PATIENCE_S) >= 1
 
 
-def test_a_member_whose_session_is_ended_joins_anew(cluster: LabCluster, topic: str) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"client.id": "member", "heartbeat.interval.ms": 200},
+        {"group.instance.id": "member", "heartbeat.interval.ms": 200},
+        {"client.id": "member", "group.protocol": "consumer"},
+    ],
+    ids=["classic", "static", "newer protocol"],
+)
+def test_a_member_whose_session_is_ended_joins_anew(
+    cluster: LabCluster, topic: str, kind: dict[str, object]
+) -> None:
     assigned: list[int] = []
-    consumer = Consumer(
-        {"bootstrap.servers": cluster.bootstrap, "group.id": topic, "client.id": "member"}
-    )
+    config = {"bootstrap.servers": cluster.bootstrap, "group.id": topic, "log_level": 0}
+    consumer = Consumer({**config, **kind})
     consumer.subscribe([topic], on_assign=lambda _, places: assigned.append(len(places)))
     try:
-        cluster.wait(lambda: consumer.poll(0.1) or assigned, PATIENCE_S, "the first assignment")
+        cluster.wait(lambda: consumer.poll(0.1) or assigned, PATIENCE_S, "first assignment")
 
+        assert cluster.faults.expire_session(topic, "nobody").hits == 0
         assert cluster.faults.expire_session(topic, "member").hits == 1
-        cluster.wait(lambda: consumer.poll(0.1) or len(assigned) > 1, PATIENCE_S, "the second")
+        cluster.wait(lambda: consumer.poll(0.1) or len(assigned) > 1, PATIENCE_S, "second one")
     finally:
         consumer.close()
-    assert cluster.faults.expire_session(topic, "nobody").hits == 0
