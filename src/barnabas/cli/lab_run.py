@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.command import Command, raise_on_sigterm
-from barnabas.cli.common import JSON, check_bootstrap
+from barnabas.cli.common import JSON, check_bootstrap, read_pairs
 from barnabas.cli.lab_show import scenario_of
 from barnabas.cli.options import Option, Parsed, UsageError
 from barnabas.cli.printing import print_json, print_lines
@@ -33,6 +33,14 @@ KEEP = Option(
     value="DIR",
     help="Keep what the clients logged (payload logs, journals) in this directory.",
 )
+SET = Option(
+    name="set",
+    value="KEY=VALUE",
+    many=True,
+    help="Change a setting, to see what it does: producer.acks=all, consumer.ack-after-batch=true, "
+    "topic.min.insync.replicas=2, cluster.replica.lag.time.max.ms=1000. What is predicted stays "
+    "what the scenario predicts. May be repeated.",
+)
 QUIET = Option(name="quiet", help="Do not show the timeline, only the verdict.")
 BOOTSTRAP = Option(
     name="bootstrap-server",
@@ -43,7 +51,7 @@ BOOTSTRAP = Option(
 
 
 def run(args: Parsed) -> int:
-    scenarios = _chosen(args)
+    scenarios = _changed(args, _chosen(args))
     bootstrap = args.text("bootstrap-server")
     if bootstrap is not None:
         check_bootstrap(bootstrap)
@@ -80,6 +88,25 @@ def _chosen(args: Parsed) -> list[Scenario]:
     if not args.words:
         raise UsageError('the name of a scenario is missing: "barnabas lab list" lists them')
     return [scenario_of(name) for name in args.words]
+
+
+def _changed(args: Parsed, scenarios: list[Scenario]) -> list[Scenario]:
+    """With the settings that were typed; those that the programs refuse are told before a start."""
+    pairs = read_pairs("set", args.texts("set"))
+    if not pairs:
+        return scenarios
+    from barnabas.lab.programs.knobs import KnobError
+    from barnabas.lab.programs.options import ConsumerOptions, ProducerOptions
+    from barnabas.lab.scenarios.declaration import DeclarationError, changed
+
+    try:
+        found = [changed(each, pairs) for each in scenarios]
+        for each in found:
+            ProducerOptions.of(each.producer)
+            ConsumerOptions.of(each.consumer)
+    except (DeclarationError, KnobError) as error:
+        raise UsageError(f"--set: {error}") from None
+    return found
 
 
 def _possible_outside(args: Parsed, scenarios: list[Scenario]) -> list[Scenario]:
@@ -138,10 +165,11 @@ COMMAND = Command(
     examples=(
         "3.2b",
         "3.4 3.4-fix --html report.html",
+        "4.1 --set consumer.ack-after-batch=true",
         "--all --json",
         "2.2a --bootstrap-server localhost:9092",
     ),
-    options=(ALL, TIMES, HTML, KEEP, QUIET, JSON, BOOTSTRAP),
+    options=(ALL, TIMES, SET, HTML, KEEP, QUIET, JSON, BOOTSTRAP),
     run=run,
     words=(0, 100),
     notes=(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +18,16 @@ if TYPE_CHECKING:
     from barnabas.lab.programs.options import SharedOptions
 
 
+STOP_WITH = "BARNABAS_STOP_WITH"
+"""The process without which this one is to end: a run of the lab that was killed leaves nobody."""
+
+
 class Stopping(Interrupts):
     """The first signal asks for a clean end, a second does not wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parent = int(os.environ.get(STOP_WITH, "0"))
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self._noted is not None:
@@ -27,7 +36,8 @@ class Stopping(Interrupts):
 
     def __call__(self) -> bool:
         """Whether the program is to end."""
-        return self._noted is not None
+        is_orphan = self._parent != 0 and os.getppid() != self._parent
+        return self._noted is not None or is_orphan
 
     @property
     def status(self) -> int:

@@ -26,6 +26,14 @@ def test_the_first_signal_asks_for_an_end_and_the_second_does_not_wait() -> None
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_a_program_ends_with_the_run_that_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BARNABAS_STOP_WITH", str(os.getppid()))
+    assert not Stopping()()
+
+    monkeypatch.setenv("BARNABAS_STOP_WITH", str(os.getpid()))  # which is not our parent
+    assert Stopping()()
+
+
 def test_logs_are_where_the_options_say(tmp_path: Path) -> None:
     texts = {"log-dir": str(tmp_path / "p"), "local-id": "4", "journal": str(tmp_path / "j")}
     with running(ProducerOptions.of(texts)) as (stopping, log, journal):

@@ -54,8 +54,9 @@ def picture(timeline: Timeline, lost: Sequence[Offence], *, title: str) -> str:
         if lost_in[index]:
             parts.append(_text(RIGHT + 6, y + 15, f"{lost_in[index]:,} lost", "lost-text"))
         y += height + LANE_GAP
-    parts += _chart(timeline, x, y)
-    y += CHART_HEIGHT
+    if timeline.last.sent or timeline.last.received:
+        parts += _chart(timeline, x, y)
+        y += CHART_HEIGHT
     parts += _seconds(end, x, y)
     flags = _flags(numbered(timeline), x, y)
     height_all = y + 34

@@ -9,7 +9,7 @@ same play, which is the code that does the faults.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from barnabas.lab.scenarios.expectation import Count, Expectation
@@ -69,6 +69,34 @@ class Scenario:
     consumer: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, int] = field(default_factory=dict)
     """Numbers of the play: how many records until what."""
+
+
+def changed(scenario: Scenario, pairs: Mapping[str, str]) -> Scenario:
+    """The same with other settings, such as `producer.acks` or `topic.min.insync.replicas`.
+
+    What it predicts stays: that is of the scenario as it was written.
+    """
+    producer, consumer = dict(scenario.producer), dict(scenario.consumer)
+    settings, configs = dict(scenario.cluster.settings), dict(scenario.topic.configs)
+    params = dict(scenario.params)
+    texts = {"producer": producer, "consumer": consumer, "cluster": settings, "topic": configs}
+    for key, value in pairs.items():
+        whose, _, name = key.partition(".")
+        if whose == "params" and name in params and value.isdigit():
+            params[name] = int(value)
+        elif whose in texts and name:
+            texts[whose][name] = value
+        else:
+            known = ", ".join([*texts, *(f"params.{each}" for each in params)])
+            raise DeclarationError(f"{key}={value} changes nothing of {scenario.name}: {known}")
+    return replace(
+        scenario,
+        producer=producer,
+        consumer=consumer,
+        params=params,
+        cluster=replace(scenario.cluster, settings=settings),
+        topic=replace(scenario.topic, configs=configs),
+    )
 
 
 def read_scenarios(exercise: str, document: Mapping[str, Any]) -> list[Scenario]:

@@ -39,7 +39,7 @@ class Program:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", "BARNABAS_STOP_WITH": str(os.getpid())},
                 start_new_session=True,  # Ctrl-C is for the run, which ends its programs itself
             )
 

@@ -87,8 +87,11 @@ def verdict_lines(result: Result, *, columns: int = 100, is_coloured: bool = Fal
     )
     lines += _offending(result, columns)
     lines += [f"  ! {surprise}" for surprise in result.surprises]
-    lines.append("")
-    lines += textwrap.wrap(scenario.takeaway, columns, initial_indent="  ", subsequent_indent="  ")
+    if result.predicted:  # else there is something else to think about
+        lines.append("")
+        lines += textwrap.wrap(
+            scenario.takeaway, columns, initial_indent="  ", subsequent_indent="  "
+        )
     if scenario.next:
         commands = "  or  ".join(f"barnabas lab run {name}" for name in following(scenario))
         lines.append(paint(f"  next: {commands}", BOLD, is_coloured=is_coloured))

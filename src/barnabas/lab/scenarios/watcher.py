@@ -31,6 +31,7 @@ class Watcher:
         self._view: dict[int, PartitionView] = {}
 
     def __enter__(self) -> Watcher:
+        self._look()
         self._thread.start()
         return self
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.lab.scenarios.declaration import DeclarationError, read_scenarios
+from barnabas.lab.scenarios.declaration import DeclarationError, changed, read_scenarios
 from barnabas.lab.scenarios.expectation import SOME
 
 HALF = {"does": "Something.", "takeaway": "It happens. Mind it."}
@@ -74,3 +74,34 @@ def test_expectations_and_sights_are_of_the_half() -> None:
 def test_a_file_that_is_none_says_where(changes: dict[str, Any], text: str) -> None:
     with pytest.raises(DeclarationError, match=text):
         read_scenarios("x", document(**changes))
+
+
+def test_a_change_is_of_what_it_names_and_of_nothing_that_is_predicted() -> None:
+    half = {**HALF, "expect": {"lost": "some"}}
+    shared = {"producer": {"acks": 1}, "params": {"killed-at": 1200}}
+    (written,) = read_scenarios("x", document(**shared, **{"break": half}))
+    pairs = {
+        "producer.acks": "all",
+        "topic.min.insync.replicas": "2",
+        "cluster.replica.lag.time.max.ms": "1000",
+        "consumer.ack-after-batch": "true",
+        "params.killed-at": "700",
+    }
+
+    other = changed(written, pairs)
+
+    assert other.producer == {"acks": "all"}
+    assert other.topic.configs == {"min.insync.replicas": "2"}
+    assert other.cluster.settings == {"replica.lag.time.max.ms": "1000"}
+    assert other.consumer == {"ack-after-batch": "true"}
+    assert other.params == {"killed-at": 700}
+    assert other.expect == written.expect
+    assert written.producer == {"acks": "1"}
+
+
+@pytest.mark.parametrize("key", ["acks", "broker.acks", "producer.", "params.nobody"])
+def test_a_change_of_nothing_is_refused(key: str) -> None:
+    (written,) = read_scenarios("x", document(show=HALF))
+
+    with pytest.raises(DeclarationError, match="changes nothing of x"):
+        changed(written, {key: "1"})
