@@ -5,9 +5,11 @@ from __future__ import annotations
 import fcntl
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from planted_logs import Planted, plant
 
 from barnabas.lab.programs.collecting import (
     collect,
@@ -104,3 +106,19 @@ def test_a_directory_whose_lock_is_held_is_in_use(tmp_path: Path) -> None:
     assert not is_in_use(tmp_path)
     with lock.open("rb+") as file:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_exactly_what_was_planted_is_found(tmp_path: Path, seed: int) -> None:
+    planted = plant(tmp_path, seed=seed)
+
+    verdict = judge(
+        history_of_logs(payload_files(tmp_path / "producer"), payload_files(tmp_path / "consumer"))
+    )
+
+    found = {
+        kind: Counter((one.partition, one.key) for one in getattr(verdict, kind))
+        for kind in Planted._fields
+    }
+    assert found == planted._asdict()
+    assert all(found.values())
