@@ -64,13 +64,13 @@ def test_lost_answers_double_records_unless_the_producer_is_idempotent() -> None
     assert (fixed["lost"], fixed["duplicated"], fixed["reordered"]) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("columns", [80, 160])
-def test_the_timeline_is_drawn_over_itself_and_stays(columns: int) -> None:
-    terminal = Terminal(
-        [*COMMAND, "run", "2.2b-fix"], columns=columns, rows=40, env={"NO_COLOR": "1"}
-    )
+@pytest.mark.parametrize(
+    ("name", "columns", "twice"), [("2.2b-fix", 80, 100), ("2.2a", 160, 0)], ids=["80", "160"]
+)
+def test_the_timeline_is_drawn_over_itself_and_stays(name: str, columns: int, twice: int) -> None:
+    terminal = Terminal([*COMMAND, "run", name], columns=columns, rows=40, env={"NO_COLOR": "1"})
     try:
-        terminal.read_until(b"consumer-1 killed", timeout_s=TIMEOUT_S)
+        terminal.read_until(b"consumer-1 starts", timeout_s=TIMEOUT_S)
         shown = terminal.read_to_end(timeout_s=TIMEOUT_S).decode()
         everything = terminal.transcript.decode()
         assert terminal.process.returncode == 0, everything
@@ -78,17 +78,17 @@ def test_the_timeline_is_drawn_over_itself_and_stays(columns: int) -> None:
         terminal.close()
 
     assert re.search(r"\x1b\[\d+A", everything), "frames are drawn over those before"
-    assert "2.2b-fix: as predicted: 0 lost, 100 duplicated" in shown
+    assert f"{name}: as predicted: 0 lost, {twice} duplicated" in shown
     lines = re.sub(r"\x1b\[\d*[A-Za-z]", "", everything).replace("\r", "").split("\n")
     drawn = [line for line in lines if line.startswith("part leader ISR")]
     assert {len(line) for line in drawn} == {columns}
     last = [line for line in lines if re.match(r" +0 +1 1 ", line)][-1]
-    assert last.partition("|")[0].split()[3:] == ["100", "100", "200"]
+    assert last.partition("|")[0].split()[3:] == ["100", "100", str(100 + twice)]
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["ctrl-c", "killed"])
-def test_nothing_that_was_started_outlives_a_run(is_killed: bool) -> None:
-    terminal = Terminal([*COMMAND, "run", "3.2b"], columns=100, rows=40)
+def test_nothing_that_was_started_outlives_a_run(is_killed: bool, tmp_path: Path) -> None:
+    terminal = Terminal([*COMMAND, "run", "3.2b"], env={"TMPDIR": str(tmp_path)})
     try:
         terminal.read_until(b"producer-1 starts", timeout_s=TIMEOUT_S)
         children = descendants(terminal.process.pid)
