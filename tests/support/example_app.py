@@ -10,7 +10,9 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "examples" / "pytest-app"
 RUN_S = 240
-NAMED = re.compile(r"orders-\w+-0 offset (\d+) key order-(\d+) \(unseen\)")
+NAMED = re.compile(r"orders-\w+-0 offset (\d+) key order-(\d+) \((?:unseen|poll skip)\)")
+PAID = 8
+"""Orders before the payments go down."""
 
 
 def check_example(*arguments: str) -> None:
@@ -27,6 +29,7 @@ def check_example(*arguments: str) -> None:
     output = ran.stdout + ran.stderr
     assert "1 failed, 2 passed" in output, output
     assert "payments_go_down[HastyOrders]" in output, output
-    assert "not at least once: 12 lost, 0 duplicated" in output, output
-    lost = {key for offset, key in NAMED.findall(output) if offset == key}
-    assert lost == {str(number) for number in range(8, 20)}, output
+    lost = [int(key) for offset, key in NAMED.findall(output) if offset == key]
+    assert lost, output
+    assert lost == list(range(PAID, PAID + len(lost))), output
+    assert f"not at least once: {len(lost)} lost, 0 duplicated" in output, output
