@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -22,7 +23,7 @@ POLL_S = 0.02
 REPLICAS_MAX = 3
 
 
-class Cluster:
+class Cluster(ABC):
     """Ours or somebody else's.  A context manager; any thread may call."""
 
     def __init__(self) -> None:
@@ -32,8 +33,9 @@ class Cluster:
         self.eyes = Eyes(self.addresses)
         self.faults = Faults(self)
 
+    @abstractmethod
     def __enter__(self) -> Self:
-        raise AssertionError("every kind of cluster begins in its own way")
+        """Returns when clients can use it."""
 
     def __exit__(self, *_: object) -> None:
         with ExitStack() as stack:
@@ -44,13 +46,13 @@ class Cluster:
     # What kinds of clusters differ in
 
     @property
+    @abstractmethod
     def bootstrap(self) -> str:
         """`host:port` of all brokers, running or not; through the relays."""
-        raise AssertionError("every kind of cluster has its own")
 
+    @abstractmethod
     def addresses(self) -> dict[int, Address]:
         """Where each broker that is worth asking is, around the relays; the best one first."""
-        raise AssertionError("every kind of cluster has its own")
 
     def nodes(self) -> list[int]:
         """Ids of all nodes that can be cut off from each other; -1 is ZooKeeper."""

@@ -68,12 +68,13 @@ class Relays:
         """What went wrong in the relays themselves: no experiment can be trusted then."""
         self._open: dict[Gate, set[Relayed]] = {}
         self._running: set[asyncio.Task[None]] = set()
-        self._loop = _new_loop()
+        self._loop: asyncio.AbstractEventLoop
         self._thread = threading.Thread(target=self._run, name="barnabas-lab-relays", daemon=True)
 
     # -- from any thread
 
     def start(self) -> None:
+        self._loop = _new_loop()
         self._thread.start()
 
     def close(self) -> None:
