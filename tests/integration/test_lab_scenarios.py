@@ -154,3 +154,22 @@ def test_a_scenario_that_breaks_its_cluster_leaves_those_of_others_alone() -> No
 
     assert refused.returncode == 1
     assert "3.2b breaks its cluster, so it needs one of its own" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["run"], "the name of a scenario is missing"),
+        (["run", "2.2a", "--all"], "give either --all or names"),
+        (["run", "2.2a", "--set", "acks=0"], "acks=0 changes nothing of 2.2a"),
+        (["run", "2.2a", "--set", "producer.acks=7"], 'acks: "7" is not one of'),
+        (["run", "2.2a", "--html", "nowhere/x.html"], "there is no directory nowhere"),
+        (["show", "2.2z"], 'there is no scenario "2.2z"'),
+    ],
+)
+def test_what_cannot_be_is_one_line_before_anything_starts(words: list[str], text: str) -> None:
+    refused = lab(*words)
+
+    assert refused.returncode == 1
+    assert text in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1

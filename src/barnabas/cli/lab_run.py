@@ -56,6 +56,9 @@ def run(args: Parsed) -> int:
     if bootstrap is not None:
         check_bootstrap(bootstrap)
         scenarios = _possible_outside(args, scenarios)
+    page = args.text("html")
+    if page is not None and not Path(page).absolute().parent.is_dir():
+        raise UsageError(f"--html: there is no directory {Path(page).parent}")
     raise_on_sigterm()
     began = time.monotonic()
     runs = []

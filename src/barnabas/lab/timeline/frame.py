@@ -69,10 +69,11 @@ def frame(
     return lines
 
 
-def mark_line(mark: Mark, *, columns: int, is_coloured: bool = False) -> str:
-    """One thing that happened, as a line of its own."""
+def mark_line(mark: Mark, *, columns: int | None = None, is_coloured: bool = False) -> str:
+    """One thing that happened, as a line of its own; all of it, where no width is given."""
     text = f"{mark.at:6.1f}  {SIGNS[mark.kind]} {mark.text}"
-    return paint(_cut(text, columns), COLOURS.get(mark.kind), is_coloured=is_coloured)
+    shown = text if columns is None else _cut(text, columns)
+    return paint(shown, COLOURS.get(mark.kind), is_coloured=is_coloured)
 
 
 def _cut(text: str, columns: int) -> str:

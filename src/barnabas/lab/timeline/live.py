@@ -17,7 +17,6 @@ from barnabas.lab.timeline.model import Kind, Look, Mark, Timeline
 
 BETWEEN_S = 0.1
 CLEAR_BELOW = "\x1b[J"
-PLAIN_COLUMNS = 100
 
 
 class Recorder:
@@ -51,7 +50,7 @@ class Recorder:
             if self._is_live:
                 self._draw()
             elif self._stream is not None:
-                self._stream.write(mark_line(mark, columns=PLAIN_COLUMNS) + "\n")
+                self._stream.write(mark_line(mark) + "\n")
                 self._stream.flush()
 
     def look(self, look: Look) -> None:
@@ -67,9 +66,6 @@ class Recorder:
             if self._is_live:
                 self._draw(everything=True)
                 self._height = 0
-
-    def columns(self) -> int:
-        return shutil.get_terminal_size().columns if self._is_live else PLAIN_COLUMNS
 
     def _draw(self, *, everything: bool = False) -> None:
         assert self._stream is not None
