@@ -35,6 +35,11 @@ SETTINGS = {
 }
 """A frozen broker is not missed at once, and one that was killed soon enough."""
 
+MEANWHILE = 200
+"""Records that are acknowledged while a broker is frozen; a few of them before it was, as the
+journal is read a little later than it is written.
+"""
+
 
 @pytest.fixture(scope="module", params=TARGETS)
 def cluster(
@@ -143,7 +148,7 @@ def test_3_1_acks_0_loses_what_a_dying_broker_did_not_read(
     producer = lab.producer(acks=0, num_records_per_roll=3000, wait_after_send=1)
     await_more(producer, What.ACKED, 100)
     freeze(node_pid(cluster, 2))
-    await_more(producer, What.ACKED, 200)
+    await_more(producer, What.ACKED, MEANWHILE)
     cluster.nodes[2].kill()
     await_leader(cluster, lab, -1)
     cluster.start_node(2)
@@ -152,7 +157,7 @@ def test_3_1_acks_0_loses_what_a_dying_broker_did_not_read(
     verdict = lab.verdict()
 
     assert verdict.acknowledged == 3000
-    assert len(verdict.lost) >= 200
+    assert len(verdict.lost) > MEANWHILE // 2
     assert not verdict.duplicated
 
 
@@ -161,7 +166,7 @@ def test_3_2a_replicas_do_not_help_acks_0(cluster: Cluster, lab: LabPrograms) ->
     producer = lab.producer(acks=0, num_records_per_roll=3000, wait_after_send=1)
     await_more(producer, What.ACKED, 100)
     freeze(node_pid(cluster, 2))
-    await_more(producer, What.ACKED, 200)
+    await_more(producer, What.ACKED, MEANWHILE)
     cluster.nodes[2].kill()
     await_leader(cluster, lab, 3)
     assert partition(cluster, lab) == Replicas(leader=3, replicas=(2, 3), isr=(3,))
@@ -171,16 +176,17 @@ def test_3_2a_replicas_do_not_help_acks_0(cluster: Cluster, lab: LabPrograms) ->
     assert producer.wait() == 0, producer.output()
     lab.consume()
 
-    assert len(lab.verdict().lost) >= 200
+    assert len(lab.verdict().lost) > MEANWHILE // 2
 
 
 def test_3_2b_acks_1_loses_what_only_the_dead_leader_has(
     cluster: Cluster, lab: LabPrograms
 ) -> None:
     create(cluster, lab, "2:3")
-    lab.produce(name="early")
+    producer = lab.producer(acks=1, num_records_per_roll=2000, wait_after_send=2)
+    await_more(producer, What.ACKED, 100)
     freeze(node_pid(cluster, 3))
-    lab.produce(acks=1, name="late", first_number=1000, num_records_per_roll=200)
+    await_more(producer, What.ACKED, MEANWHILE)
     cluster.nodes[2].kill()
     thaw(node_pid(cluster, 3))
     await_leader(cluster, lab, 3)
@@ -189,12 +195,13 @@ def test_3_2b_acks_1_loses_what_only_the_dead_leader_has(
     await_leader(cluster, lab, 3)
     cluster.start_node(2)
     cluster.await_in_sync(lab.topic)
+    assert producer.wait() == 0, producer.output()
     lab.consume()
     verdict = lab.verdict()
 
-    assert (verdict.acknowledged, verdict.received) == (300, 100)
-    lost = {one.key for one in verdict.lost}
-    assert lost == {str(number) for number in range(1000, 1200)}
+    assert verdict.acknowledged == 2000
+    assert len(verdict.lost) > MEANWHILE // 2
+    assert {one.name for one in verdict.lost} == {"lost write"}
     assert all(one.offset >= 0 for one in verdict.lost)
 
 
