@@ -40,14 +40,14 @@ test: $(VENV)/.installed-dev ## Lint, type checks, and every test that needs onl
 	@./scripts/tests-with-processes $(PYTEST) -q -- -n $(JOBS) --dist worksteal tests/integration
 
 lint: $(VENV)/.installed-dev ## ruff, mypy --strict, import-linter
-	@$(BIN)/ruff check src tests bench
-	@$(BIN)/ruff format --check src tests bench
+	@$(BIN)/ruff check src tests bench examples
+	@$(BIN)/ruff format --check src tests bench examples
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
 format: $(VENV)/.installed-dev ## Let ruff format and fix
-	@$(BIN)/ruff check --fix src tests bench
-	@$(BIN)/ruff format src tests bench
+	@$(BIN)/ruff check --fix src tests bench examples
+	@$(BIN)/ruff format src tests bench examples
 
 conformance: $(VENV)/.installed-dev ## Apache Kafka's tools and clients, kafkajs (fetches from Maven and npm)
 	@./scripts/need java javac mvn node npm
@@ -59,13 +59,14 @@ bench: $(VENV)/.installed-dev ## Side by side with Apache Kafka; writes docs/ben
 	@$(BIN)/python tests/conformance/fetch.py
 	@$(BIN)/python bench/run.py $(BENCH)
 
-soak: $(VENV)/.installed-dev ## The long runs: crashes, exactly-once, malformed frames, MINUTES (10) of a cluster's faults
+soak: $(VENV)/.installed-dev ## The long runs: crashes, exactly-once, malformed frames, MINUTES (10) of a cluster's faults, the lab 20 times
 	@./scripts/need java javac mvn zookeeper
 	@$(BIN)/python tests/conformance/fetch.py
 	@$(BIN)/python tests/soak/crash.py --rounds 50
 	@$(BIN)/python tests/soak/exactly_once.py --rounds 50 --records 200000
 	@$(BIN)/python tests/soak/fuzz.py --frames 1000000
 	@$(BIN)/python tests/soak/cluster.py --minutes $(or $(MINUTES),10)
+	@$(BIN)/python tests/soak/lab.py --times 20
 
 sim-long: $(VENV)/.installed-dev ## N (10000) seeds of the simulator, from FIRST on; says how to see a failing one again
 	@$(BIN)/python -m barnabas.lab.sim --first $(or $(FIRST),1) --count $(or $(N),10000) --jobs $(JOBS)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dropping_relay import DroppingRelay
 from harness.brokers import Broker
 from harness.clients import JavaClient, NodeClient
 from harness.jvm import Jvm
 from harness.lines import LineProcess
 from harness.targets import KINDS, TARGETS
+from keeping_relay import KeepingRelay
 from wire_client import WireClient
 
 from barnabas.base.errors import ErrorCode
@@ -21,15 +21,13 @@ END_TXN = 26
 
 
 @pytest.fixture
-def relay() -> Iterator[DroppingRelay]:
-    with DroppingRelay(kept=frozenset({END_TXN})) as running:
+def relay() -> Iterator[KeepingRelay]:
+    with KeepingRelay(frozenset({END_TXN})) as running:
         yield running
 
 
 @pytest.fixture(params=TARGETS)
-def target(
-    request: pytest.FixtureRequest, relay: DroppingRelay, tmp_path: Path
-) -> Iterator[Broker]:
+def target(request: pytest.FixtureRequest, relay: KeepingRelay, tmp_path: Path) -> Iterator[Broker]:
     """A broker that clients reach through the relay only."""
     through_relay = f"127.0.0.1:{relay.port}"
     settings = {"advertised.listeners": f"PLAINTEXT://{through_relay}"}
@@ -48,13 +46,13 @@ def version_of(frame: bytes) -> int:
     return version
 
 
-def replayed(relay: DroppingRelay, frame: bytes) -> ErrorCode:
+def replayed(relay: KeepingRelay, frame: bytes) -> ErrorCode:
     with WireClient(relay.target_port) as raw:
         return ErrorCode(raw.replay(frame).error_code)
 
 
 def test_the_commit_of_an_earlier_transaction_does_not_commit_a_later_one(
-    target: Broker, relay: DroppingRelay, jvm: Jvm, topic: str
+    target: Broker, relay: KeepingRelay, jvm: Jvm, topic: str
 ) -> None:
     """Java's client with transaction.version 2: each transaction has an epoch of its own."""
     client = JavaClient(jvm, target)
@@ -79,7 +77,7 @@ def test_the_commit_of_an_earlier_transaction_does_not_commit_a_later_one(
 
 
 def test_the_commit_of_a_zombie_does_not_commit_the_transaction_of_its_successor(
-    target: Broker, relay: DroppingRelay, node: LineProcess, topic: str
+    target: Broker, relay: KeepingRelay, node: LineProcess, topic: str
 ) -> None:
     """kafkajs, which keeps its epoch until a successor takes the next one."""
     client = NodeClient(node, target)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from barnabas_process import BarnabasProcess
 from broker_facts import create_topics
-from dropping_relay import DroppingRelay
 from quick_clients import send
 from wire_client import (
     PRODUCE_VERSION,
@@ -21,6 +20,8 @@ from wire_client import (
     read_log,
 )
 
+from barnabas.lab.cluster.cluster import LabCluster
+from barnabas.lab.faults.conditions import Condition
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 
 OUT_OF_ORDER = 45
@@ -179,34 +180,32 @@ def test_producer_ids_are_not_given_twice(tmp_path: Path, end: str) -> None:
 
 
 @pytest.mark.parametrize("idempotent", [True, False], ids=["idempotent", "careless"])
-def test_lost_answers_make_no_duplicates(tmp_path: Path, idempotent: bool) -> None:
+def test_lost_answers_make_no_duplicates(idempotent: bool) -> None:
     rng = random.Random(7)
     sent = [(None, b"%d" % n) for n in range(600)]
-    with DroppingRelay(lambda: rng.random() < 0.15) as relay:
-        advertised = f"advertised.listeners=PLAINTEXT://127.0.0.1:{relay.port}"
-        with BarnabasProcess(tmp_path, advertised) as broker:
-            relay.target_port = broker.port
-            with WireClient(broker.port) as client:
-                create_topics(f"127.0.0.1:{relay.port}", "t")
+    now_and_then = Condition("now and then", lambda _: rng.random() < 0.15)
+    with LabCluster() as cluster, WireClient(cluster.brokers[1].direct[1]) as client:
+        cluster.create_topic("t")
+        lost = cluster.faults.lose_ack("t", times=None, when=now_and_then)
 
-                answers = send(
-                    f"127.0.0.1:{relay.port}",
-                    "t",
-                    sent,
-                    enable_idempotence=idempotent,
-                    acks="all",
-                    batch_num_messages=10,
-                    linger_ms=0,
-                    retry_backoff_ms=1,
-                    reconnect_backoff_ms=1,
-                    reconnect_backoff_max_ms=2,
-                )
+        answers = send(
+            cluster.bootstrap,
+            "t",
+            sent,
+            enable_idempotence=idempotent,
+            acks="all",
+            batch_num_messages=10,
+            linger_ms=0,
+            retry_backoff_ms=1,
+            reconnect_backoff_ms=1,
+            reconnect_backoff_max_ms=2,
+        )
 
-                stored = Counter(record.value for record in read_log(client, "t"))
-                in_order = [record.value for record in read_log(client, "t")]
+        stored = Counter(record.value for record in read_log(client, "t"))
+        in_order = [record.value for record in read_log(client, "t")]
 
     assert len(answers) == len(sent)
-    assert relay.lost > 5, "nothing was lost: the test shows nothing"
+    assert lost.hits > 5, "nothing was lost: the test shows nothing"
     assert set(stored) == {value for _, value in sent}, "something acknowledged is missing"
     if idempotent:
         assert in_order == [value for _, value in sent]

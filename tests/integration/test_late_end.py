@@ -9,7 +9,7 @@ import pytest
 from barnabas_process import BarnabasProcess
 from broker_facts import create_topics
 from confluent_kafka import Producer
-from dropping_relay import DroppingRelay
+from keeping_relay import KeepingRelay
 from quick_clients import read_all, values
 from wire_client import WireClient
 
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 
 @pytest.fixture
-def relay() -> Iterator[DroppingRelay]:
-    with DroppingRelay(kept=frozenset({ApiKey.END_TXN})) as running:
+def relay() -> Iterator[KeepingRelay]:
+    with KeepingRelay(frozenset({ApiKey.END_TXN})) as running:
         yield running
 
 
 @pytest.fixture
-def broker(relay: DroppingRelay, tmp_path: Path) -> Iterator[BarnabasProcess]:
+def broker(relay: KeepingRelay, tmp_path: Path) -> Iterator[BarnabasProcess]:
     """Clients reach it through the relay only."""
     advertised = f"advertised.listeners=PLAINTEXT://127.0.0.1:{relay.port}"
     with BarnabasProcess(tmp_path, advertised) as process:
@@ -36,7 +36,7 @@ def broker(relay: DroppingRelay, tmp_path: Path) -> Iterator[BarnabasProcess]:
         yield process
 
 
-def producer(relay: DroppingRelay) -> Producer:
+def producer(relay: KeepingRelay) -> Producer:
     made = Producer({"bootstrap.servers": f"127.0.0.1:{relay.port}", "transactional.id": "id"})
     made.init_transactions(PATIENCE_S)
     return made
@@ -51,7 +51,7 @@ def send(made: Producer, value: str) -> None:
 
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
 def test_the_end_of_a_zombie_does_not_end_the_transaction_of_its_successor(
-    broker: BarnabasProcess, relay: DroppingRelay, commit: bool
+    broker: BarnabasProcess, relay: KeepingRelay, commit: bool
 ) -> None:
     zombie = producer(relay)
     send(zombie, "first")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig
+    from barnabas.broker.machine import Machine
     from barnabas.broker.node import Node
 
 logger = logging.getLogger("barnabas.node")
@@ -31,7 +32,7 @@ STOP_WITH = "BARNABAS_STOP_WITH"
 LOG_FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
-def run(config: BrokerConfig, *, log_level: str = "info") -> int:
+def run(config: BrokerConfig, *, log_level: str = "info", machine: Machine | None = None) -> int:
     """Start a broker and serve until SIGTERM or Ctrl-C; the exit status."""
     gc.disable()  # modules, declarations and logs are made to stay; switched on once they are there
     from barnabas.base.errors import ApiError
@@ -45,7 +46,7 @@ def run(config: BrokerConfig, *, log_level: str = "info") -> int:
     sys.setswitchinterval(SWITCH_S)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(_serve(config))
+            return runner.run(_serve(config, machine))
     except (ApiError, CannotJoin, CannotListen, DirectoryRefused) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -101,7 +102,7 @@ async def _started(node: Node, stop: asyncio.Event) -> bool:
     return True
 
 
-async def _serve(config: BrokerConfig) -> int:
+async def _serve(config: BrokerConfig, machine: Machine | None) -> int:
     from barnabas.broker.node import Node
 
     loop = asyncio.get_running_loop()
@@ -109,7 +110,7 @@ async def _serve(config: BrokerConfig) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     _stop_with(os.environ.get(STOP_WITH), loop, stop)
-    node = Node(config)
+    node = Node(config, machine)
     if not await _started(node, stop):
         return 0
     gc.freeze()  # what is there now stays: the collector need not look at it again

@@ -37,6 +37,8 @@ class Option:
     alone: str | None = None
     """The value meant when none follows; None if one must."""
     aliases: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    """Spellings that are understood, and that neither `--help` nor shells show."""
 
     def check(self, text: str) -> None:
         """`UsageError` unless the text is a value of this option."""
@@ -94,7 +96,11 @@ def parse(
     `--help` and `--version` are always known, and end the reading: what follows is not looked at.
     """
     known = {option.name: option for option in (*options, HELP, VERSION)}
-    spellings = {alias: option for option in known.values() for alias in option.aliases} | known
+    spellings = {
+        spelling: option
+        for option in known.values()
+        for spelling in (*option.aliases, *option.unlisted)
+    } | known
     parsed = Parsed(options=known)
     rest = [_as_text(token) for token in argv]
     while rest:

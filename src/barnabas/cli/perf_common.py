@@ -10,9 +10,12 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from barnabas.cli.command import Terminated
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 INTERVAL_MS = 500
 GIVE_UP_POLLS = 20
@@ -39,7 +42,7 @@ class Interrupts:
         self._noted: int | None = None
         self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> Interrupts:
+    def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM):
             self._before[number] = signal.signal(number, self._note)
         return self
@@ -48,7 +51,7 @@ class Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _note(self, number: int, frame: object) -> None:
+    def _note(self, number: int, frame: FrameType | None) -> None:
         self._noted = number
 
     def check(self) -> None:

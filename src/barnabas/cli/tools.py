@@ -192,6 +192,51 @@ TOOLS = {
         "",
         "Show how far groups are behind, once or live.",
     ),
+    "lab": Tool(
+        "barnabas.cli.lab",
+        "",
+        "The break-fix lab: see records get lost and doubled, and how not to.",
+    ),
+    "lab list": Tool(
+        "barnabas.cli.lab_list",
+        "",
+        "List the scenarios: what breaks, and what keeps it from breaking.",
+    ),
+    "lab show": Tool(
+        "barnabas.cli.lab_show",
+        "",
+        "Show what a scenario asks, does and predicts.",
+    ),
+    "lab run": Tool(
+        "barnabas.cli.lab_run",
+        "",
+        "Run scenarios: break a cluster, and judge what became of the records.",
+    ),
+    "lab producer": Tool(
+        "barnabas.cli.lab_producer",
+        "",
+        "Send numbered quotations, and log each that was delivered.",
+    ),
+    "lab consumer": Tool(
+        "barnabas.cli.lab_consumer",
+        "",
+        "Process records, commit as told, and log each that is done with.",
+    ),
+    "lab collect": Tool(
+        "barnabas.cli.lab_collect",
+        "",
+        "Sort the payload logs into producer.log and consumer.log.",
+    ),
+    "lab diff": Tool(
+        "barnabas.cli.lab_diff",
+        "",
+        "Say what was lost, and what came more than once.",
+    ),
+    "lab clean": Tool(
+        "barnabas.cli.lab_clean",
+        "",
+        "Remove payload logs, and data directories of brokers.",
+    ),
     "completion": Tool(
         "barnabas.cli.completion",
         "",

@@ -173,3 +173,10 @@ def test_choices_in_upper_case_are_taken_where_kafka_takes_them() -> None:
     assert parse([kind], ["--kind", "CLEAN"]).text("kind") == "CLEAN"
     with pytest.raises(UsageError, match='"Unclean" is not one of clean'):
         parse([kind], ["--kind", "Unclean"])
+
+
+def test_unlisted_spellings_are_understood_and_not_shown() -> None:
+    option = Option(name="acks", value="WHO", help="Who.", unlisted=("Dproducer.acks",))
+
+    assert parse([option], ["-Dproducer.acks=0"]).text("acks") == "0"
+    assert "Dproducer" not in help_text("tool", summary="A.", examples=(), options=[option])

@@ -2,8 +2,8 @@
 
 Negative timestamps are questions of their own, each known since some version.  What a client may
 not read yet (above the high watermark, or the last stable offset for a transactional reader) is not
-found; a follower is told the log end.  A new leader that does not know yet what was acknowledged
-before it says so: its high watermark may still be behind.
+found; followers and debuggers are told the log end.  A new leader that does not know yet what was
+acknowledged before it says so: its high watermark may still be behind.
 
 v1: one offset with its timestamp.  v2: isolation level.  v4: leader epochs (KIP-320).  v7: max
 timestamp (KIP-734).  v8: earliest local, v9: last tiered (KIP-405).  v10: timeout for remote reads.
@@ -99,7 +99,7 @@ def _look_up(
         log = partition.log
     else:
         log = partition.leader_log(wanted.current_leader_epoch)
-    if request.replica_id not in (CONSUMER, DEBUGGER):
+    if request.replica_id != CONSUMER:
         end = log.written_end_offset  # what is queued may still fail to be written
     elif request.isolation_level == READ_COMMITTED:
         end = log.last_stable_offset

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from barnabas.broker.binding import Binding, bind_listeners
 from barnabas.broker.machine import Machine
+from barnabas.lab.disk_journal import DiskJournalFiles
 from barnabas.lab.sim.syscalls import SimSyscalls
 from barnabas.lab.sim.zookeeper import SimZooKeeper
 from barnabas.storage.fs import FilePool
@@ -117,7 +117,7 @@ class SimMachine(Machine):
         return SimWorkers(self._network.loop, self.random)
 
     def journal_files(self, path: str) -> JournalFiles:
-        return SimJournalFiles(Disk(self._calls), path)
+        return DiskJournalFiles(Disk(self._calls), path)
 
     def zookeeper(self, loop: asyncio.AbstractEventLoop, config: BrokerConfig) -> ZooKeeperClient:
         assert self._zookeeper is not None, "this world has no ZooKeeper"
@@ -128,40 +128,3 @@ class SimMachine(Machine):
         return bind_listeners(
             config, bind=lambda listener: self._network.bind(listener.host, listener.port)
         )
-
-
-class SimJournalFiles:
-    """The journal's directory on a simulated disk; `JournalFiles` says what each method does."""
-
-    def __init__(self, disk: Disk, path: str) -> None:
-        self._disk = disk
-        self._path = path
-
-    def names(self) -> list[str]:
-        return sorted(self._disk.list_names(self._path)) if self._disk.exists(self._path) else []
-
-    def read(self, name: str) -> bytes:
-        found = self._disk.read_bytes(self._at(name))
-        assert found is not None, f"{name} is not there"
-        return found
-
-    def append(self, name: str, data: bytes, *, position: int) -> None:
-        self._disk.make_directory(self._path)
-        self._disk.write_bytes(self._at(name), data, position=position)
-        self._disk.sync_path(self._at(name))
-
-    def replace(self, name: str, data: bytes, *, durable: bool = True) -> None:
-        self._disk.make_directory(self._path)
-        self._disk.write_atomically(self._at(name), data, sync=durable)
-
-    def truncate(self, name: str, size: int) -> None:
-        path = self._at(name)
-        if self._disk.exists(path):
-            self._disk.write_bytes(path, b"", position=size)
-            self._disk.sync_path(path)
-
-    def remove(self, name: str) -> None:
-        self._disk.remove(self._at(name))
-
-    def _at(self, name: str) -> str:
-        return os.path.join(self._path, name)

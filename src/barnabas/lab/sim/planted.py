@@ -12,7 +12,8 @@ from typing import Any
 
 from barnabas.base.errors import ErrorCode
 from barnabas.broker.handlers import k00_produce
-from barnabas.lab.sim import machine, zookeeper
+from barnabas.lab import disk_journal
+from barnabas.lab.sim import zookeeper
 from barnabas.lab.sim.scenario import Report, run_seed
 from barnabas.replication.fetcher import Fetcher
 from barnabas.replication.held import HeldAnswers
@@ -86,7 +87,7 @@ def stale_controller() -> Iterator[None]:
             files._disk.sync_path(files._at(name))  # noqa: SLF001
 
     with (
-        _patched(machine.SimJournalFiles, "append", append),
+        _patched(disk_journal.DiskJournalFiles, "append", append),
         _patched(zookeeper.SimZooKeeperServer, "is_lax", True),
     ):
         yield

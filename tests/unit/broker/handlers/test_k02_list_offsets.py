@@ -112,7 +112,7 @@ def test_an_empty_partition(world: Any) -> None:
     assert answer(world, ask(5)) == NOTHING
 
 
-def test_what_is_above_the_high_watermark_is_only_for_followers(filled: Any) -> None:
+def test_what_is_above_the_high_watermark_is_only_for_followers_and_debuggers(filled: Any) -> None:
     filled.partition("t").log.high_watermark = 3
 
     assert answer(filled, ask(-1)) == found(3)
@@ -121,6 +121,7 @@ def test_what_is_above_the_high_watermark_is_only_for_followers(filled: Any) -> 
     assert answer(filled, ask(1_020)) == found(2, 1_020)
     assert answer(filled, ask(-1, replica=2)) == found(5)
     assert answer(filled, ask(-3, replica=2)) == found(3, 1_050)
+    assert answer(filled, ask(-1, replica=-2)) == found(5)
 
 
 def test_a_transactional_reader_sees_up_to_the_last_stable_offset(world: Any) -> None:

@@ -203,6 +203,23 @@ def test_a_member_lives_as_long_as_it_is_heard_of() -> None:
     assert machine.describe().group_state == "Empty"
 
 
+def test_the_log_shows_a_dead_member_go_and_the_rebalance_after_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    machine = GroupMachine()
+    generation, (member_id,) = machine.stable_group(session_ms=10_000)
+    caplog.set_level("INFO", "barnabas.coordinator")
+    caplog.clear()
+
+    machine.advance(10_000)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        f"group {GROUP}: member {member_id} removed: silent for 10000 ms",
+        f"group {GROUP}: rebalance, generation {generation} ends",
+        f"group {GROUP}: generation {generation + 1} begins, members: 0",
+    ]
+
+
 @pytest.mark.parametrize(
     ("member", "generation", "code"),
     [

@@ -41,6 +41,20 @@ def test_a_static_member_returns_to_its_generation_and_assignment() -> None:
     assert machine.heartbeat(lead, generation, instance="lead") == E.NONE
 
 
+def test_the_log_shows_that_a_static_member_is_back_without_a_rebalance(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    machine, generation, _, _ = static_pair()
+    caplog.set_level("INFO", "barnabas.coordinator")
+    caplog.clear()
+
+    machine.join(instance="other")
+
+    assert [record.getMessage() for record in caplog.records] == [
+        f"group {GROUP}: static member other is back, generation {generation} goes on"
+    ]
+
+
 def test_a_leader_that_returns_is_told_to_leave_the_assignment_alone() -> None:
     machine, generation, _, other = static_pair()
 

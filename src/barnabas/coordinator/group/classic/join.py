@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError, ErrorCode
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from barnabas.coordinator.group.events import Call
     from barnabas.coordinator.group.state import GroupState
     from barnabas.coordinator.runtime_types import Ticket
+
+log = logging.getLogger(__name__)
 
 KNOWN_ID_SINCE = 4
 """Since this version a new member is given its id before it joins (KIP-394)."""
@@ -137,6 +140,12 @@ class _Join:
     def _returned(self, member: ClassicMember, old_leader: str) -> Decision:
         """Nothing changes for the others: the generation goes on with the new id."""
         group = self.group
+        log.info(
+            "group %s: static member %s is back, generation %d goes on",
+            group.group_id,
+            member.instance_id,
+            group.generation,
+        )
         assignments = {m.member_id: m.assignment for m in group.members.values()}
         group.subscribed = group.compute_subscribed()
         self.out.records.append(records.group_metadata(group.group_id, group.to_value(assignments)))

@@ -7,6 +7,7 @@ leader's assignment (Stable).
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ErrorCode
@@ -19,6 +20,8 @@ from barnabas.protocol.messages.sync_group import SyncGroupResponse
 if TYPE_CHECKING:
     from barnabas.coordinator.group.outcome import Outcome
     from barnabas.coordinator.group.state import GroupState
+
+log = logging.getLogger(__name__)
 
 
 def rebalance_or_complete(
@@ -39,6 +42,7 @@ def prepare(state: GroupState, group: ClassicGroup, out: Outcome, now_ms: int) -
             member.assignment = b""
     group.unsynced.clear()
     state.timers.cancel((SYNC, group.group_id, ""))
+    log.info("group %s: rebalance, generation %d ends", group.group_id, group.generation)
     first = group.state is State.EMPTY
     group.transition(State.PREPARING, now_ms)
     if not first:
@@ -93,6 +97,12 @@ def complete_join(state: GroupState, group: ClassicGroup, out: Outcome, now_ms: 
         state.timers.set((JOIN, group_id, ""), now_ms + group.rebalance_timeout_ms)
         return
     group.next_generation(now_ms)
+    log.info(
+        "group %s: generation %d begins, members: %d",
+        group_id,
+        group.generation,
+        len(group.members),
+    )
     if not group.members:
         out.records.append(records.group_metadata(group_id, group.to_value({})))
         return
@@ -166,6 +176,12 @@ def session_over(
     waits = member.join_ticket is not None or member.sync_ticket is not None
     if waits and not member.is_new:
         return
+    log.info(
+        "group %s: member %s removed: silent for %d ms",
+        group.group_id,
+        member_id,
+        member.session_timeout_ms,
+    )
     drop_member(group, member, out)
     rebalance_after_loss(state, group, out, now_ms)
 

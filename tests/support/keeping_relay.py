@@ -1,8 +1,7 @@
-"""A relay between clients and a broker that loses answers: a request arrives, its answer does not.
+"""A relay between clients and a broker that keeps what was asked, to be sent again much later.
 
-Frames are passed on whole.  Where the rule says so, an answer to Produce is dropped together with
-the connection, as if the network had failed just after the broker did its work.  Requests of the
-kinds in `kept` are also kept, to be sent again when no one expects them any more.
+Frames are passed on whole.  Requests of the kinds in `kept` are also kept: somebody sends them when
+no one expects them any more.  For answers that get lost, and all else, see the lab's faults.
 """
 
 from __future__ import annotations
@@ -14,28 +13,22 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
-PRODUCE = 0
 
-
-class DroppingRelay:
+class KeepingRelay:
     """Listens on `port`; set `target_port` before a client connects.  A context manager."""
 
-    def __init__(
-        self, is_lost: Callable[[], bool] = lambda: False, kept: frozenset[int] = frozenset()
-    ) -> None:
-        """`is_lost` is asked about each answer to Produce, one at a time; `kept` has api keys."""
+    def __init__(self, kept: frozenset[int]) -> None:
+        """`kept` has api keys."""
         self.target_port = 0
-        self.lost = 0
         self.kept_frames: list[bytes] = []
         self._kept = kept
-        self._is_lost = is_lost
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._open: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
 
-    def __enter__(self) -> DroppingRelay:
+    def __enter__(self) -> KeepingRelay:
         self._run(self._accept)
         return self
 
@@ -70,36 +63,21 @@ class DroppingRelay:
             broker = socket.create_connection(("127.0.0.1", self.target_port))
             with self._lock:
                 self._open += [client, broker]
-            produces: set[int] = set()
-            self._run(self._pass_requests, client, broker, produces)
-            self._run(self._pass_answers, broker, client, produces)
+            self._run(self._pass_requests, client, broker)
+            self._run(self._pass_answers, broker, client)
 
-    def _pass_requests(
-        self, client: socket.socket, broker: socket.socket, produces: set[int]
-    ) -> None:
+    def _pass_requests(self, client: socket.socket, broker: socket.socket) -> None:
         while frame := _frame(client):
-            key, _, correlation_id = struct.unpack_from(">hhi", frame, 4)
-            if key == PRODUCE:
-                produces.add(correlation_id)
+            (key,) = struct.unpack_from(">h", frame, 4)
             if key in self._kept:
                 self.kept_frames.append(frame)
             if not _pass_on(broker, frame):
                 break
         _end(broker)
 
-    def _pass_answers(
-        self, broker: socket.socket, client: socket.socket, produces: set[int]
-    ) -> None:
-        while frame := _frame(broker):
-            (correlation_id,) = struct.unpack_from(">i", frame, 4)
-            if correlation_id in produces:
-                with self._lock:
-                    is_lost = self._is_lost()
-                    self.lost += is_lost
-                if is_lost:
-                    break
-            if not _pass_on(client, frame):
-                break
+    def _pass_answers(self, broker: socket.socket, client: socket.socket) -> None:
+        while (frame := _frame(broker)) and _pass_on(client, frame):
+            pass
         _end(client)
         _end(broker)
 

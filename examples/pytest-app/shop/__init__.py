@@ -1,0 +1,1 @@
+"""A shop: orders come in over Kafka and are paid."""

@@ -1,0 +1,1 @@
+"""Clusters of real broker processes on this machine, behind relays that can break their network."""

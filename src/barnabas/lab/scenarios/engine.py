@@ -1,0 +1,135 @@
+"""One run of one scenario, from an empty folder to its result.
+
+    cluster up -> play (programs, faults, recovery) -> journals -> history -> verdict -> result
+
+The play decides nothing about the result: that is judged from the journals of the clients alone,
+and, to name losses, from what the partitions hold in the end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import uuid
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+from confluent_kafka import KafkaException
+
+from barnabas.client.errors import ClientError
+from barnabas.lab.faults.fault import NotPossible
+from barnabas.lab.scenarios.catalogue import play_of
+from barnabas.lab.scenarios.ledger import Ledger
+from barnabas.lab.scenarios.program import ProgramError
+from barnabas.lab.scenarios.result import Result
+from barnabas.lab.scenarios.stage import Stage, StageError
+from barnabas.lab.scenarios.watcher import Watcher
+from barnabas.lab.timeline.live import Recorder
+from barnabas.lab.timeline.model import Kind, Timeline
+from barnabas.lab.verdict.journal import history_of
+from barnabas.lab.verdict.judging import Verdict, judge
+from barnabas.lab.verdict.records import ReceivedRecord, SentRecord, StoredRecord
+
+if TYPE_CHECKING:
+    from barnabas.lab.cluster.base import Cluster
+    from barnabas.lab.scenarios.declaration import Scenario
+
+FAILURES = (StageError, ProgramError, NotPossible, TimeoutError, ClientError, KafkaException)
+"""What a play may meet that keeps it from its end; all else is a bug, and stops the command."""
+Keyed = TypeVar("Keyed", SentRecord, ReceivedRecord, StoredRecord)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Run:
+    """A result, and how it came about."""
+
+    result: Result
+    timeline: Timeline
+    folder: Path
+
+
+def run(
+    scenario: Scenario, *, folder: Path, stream: TextIO | None, bootstrap: str | None = None
+) -> Run:
+    """Runs it to its end.  Whatever was started is stopped, however it ends.
+
+    `folder` is empty, and keeps what the clients logged; `stream` is shown the timeline.  With
+    `bootstrap` the cluster is somebody else's: only scenarios that are `outside` can be run.
+    """
+    recorder = Recorder(f"{scenario.name}  {scenario.title}", stream)
+    began = time.monotonic()
+    topic = scenario.topic.name
+    if bootstrap is not None:
+        topic = f"{topic}-{scenario.name}-{uuid.uuid4().hex[:8]}"
+    ledger = Ledger(topic)
+    with ExitStack() as stack:
+        stack.callback(recorder.close)
+        cluster = stack.enter_context(_cluster(scenario, bootstrap))
+        recorder.begin()
+        _tell_brokers(recorder, cluster)
+        stage = Stage(
+            scenario, cluster=cluster, folder=folder, ledger=ledger, recorder=recorder, topic=topic
+        )
+        stack.callback(stage.end_programs)
+        failure = ""
+        with Watcher(cluster, topic, ledger, recorder):
+            try:
+                play_of(scenario)(stage)
+            except FAILURES as error:
+                failure = str(error)
+        verdict = Verdict() if failure else _verdict(stage)
+        result = Result(
+            scenario=scenario,
+            verdict=verdict,
+            seen=stage.seen,
+            unseeable=frozenset(stage.unseeable),
+            seconds=time.monotonic() - began,
+            failure=failure,
+        )
+        counts = ", ".join(f"{count:,} {name}" for name, count in result.counts.items() if count)
+        said = "it did not come to its end" if failure else counts or "nothing lost, nothing twice"
+        recorder.mark(Kind.VERDICT, f"verdict: {said}")
+    return Run(result, recorder.timeline, folder)
+
+
+def _cluster(scenario: Scenario, bootstrap: str | None) -> Cluster:
+    from barnabas.lab.cluster.cluster import LabCluster
+    from barnabas.lab.cluster.outside import OutsideCluster
+
+    if bootstrap is not None:
+        return OutsideCluster(bootstrap)
+    plan = scenario.cluster
+    return LabCluster(plan.brokers, settings=dict(plan.settings), zookeeper=plan.zookeeper)
+
+
+def _tell_brokers(recorder: Recorder, cluster: Cluster) -> None:
+    numbers = ", ".join(map(str, sorted(cluster.brokers)))
+    if len(cluster.brokers) > 1:
+        recorder.mark(Kind.STEP, f"brokers {numbers} are up")
+    else:
+        what = f"broker {numbers} is up" if numbers else "somebody's cluster, behind our relays"
+        recorder.mark(Kind.STEP, what)
+
+
+def _verdict(stage: Stage) -> Verdict:
+    """From what clients logged.  If anything is missing, the partitions are read: was it never
+    there, or was the group led past it?
+    """
+    history = history_of(stage.ledger.events())
+    by_key = bool(stage.programs)  # whose journals have no values: keys tell records apart
+    history.sent += [_keyed(each) if by_key else each for each in stage.own.sent]
+    history.received += [_keyed(each) if by_key else each for each in stage.own.received]
+    history.ended.update(stage.own.ended)
+    verdict = judge(history)
+    if verdict.lost:
+        from barnabas.lab.programs.reading import read_topic
+
+        stored = read_topic({"bootstrap.servers": stage.cluster.bootstrap}, stage.topic)
+        history.stored = [_keyed(each) if by_key else each for each in stored]
+        verdict = judge(history)
+    return verdict
+
+
+def _keyed(record: Keyed) -> Keyed:
+    return record._replace(value=None)

@@ -1,0 +1,1 @@
+"""What tests of applications get: a broker, names of their own, a history, a verdict on it."""
