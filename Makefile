@@ -26,15 +26,15 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	@echo "adding the tools that the tests use"
-	@$(BIN)/python -m pip install --quiet --group dev
+	@echo "adding Spark and the tools that the tests use (about 600 MB)"
+	@$(BIN)/python -m pip install --quiet --editable '.[spark]' --group dev
 	@touch $@
 
 run: $(VENV)/.installed ## Start a broker on localhost:9092, data under ./data
 	@exec $(BIN)/barnabas start --data-dir $(DATA)
 
 test: $(VENV)/.installed-dev ## Lint, type checks, and every test that needs only PyPI and Debian packages
-	@./scripts/need kcat zookeeper zsh fish
+	@./scripts/need kcat zookeeper zsh fish java
 	@$(MAKE) --no-print-directory lint
 	@$(PYTEST) -q -n $(JOBS) --dist worksteal tests/unit tests/property tests/sim
 	@./scripts/tests-with-processes $(PYTEST) -q -- -n $(JOBS) --dist worksteal tests/integration
