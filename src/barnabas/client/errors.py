@@ -64,6 +64,13 @@ class NotOfferedError(RefusedError):
         super().__init__("UNSUPPORTED_VERSION", f"the broker at {address} does not offer {api}.")
 
 
+class NoLeaderError(ClientError):
+    """A partition is led by nobody at the moment."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        super().__init__(f"partition {topic}-{partition} has no leader")
+
+
 def refused(error: KafkaError) -> RefusedError:
     """From the library's error: the broker's own words where it gave some."""
     return RefusedError(error.name(), error.str())
