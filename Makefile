@@ -59,13 +59,15 @@ bench: $(VENV)/.installed-dev ## Side by side with Apache Kafka; writes docs/ben
 	@$(BIN)/python tests/conformance/fetch.py
 	@$(BIN)/python bench/run.py $(BENCH)
 
-soak: $(VENV)/.installed-dev ## The long runs: crashes, exactly-once, malformed frames, MINUTES (10) of a cluster's faults
+soak: $(VENV)/.installed-dev ## The long runs: crashes, exactly-once, malformed frames, MINUTES (10) of a cluster's faults, pipelines
 	@./scripts/need java javac mvn zookeeper
 	@$(BIN)/python tests/conformance/fetch.py
 	@$(BIN)/python tests/soak/crash.py --rounds 50
 	@$(BIN)/python tests/soak/exactly_once.py --rounds 50 --records 200000
 	@$(BIN)/python tests/soak/fuzz.py --frames 1000000
 	@$(BIN)/python tests/soak/cluster.py --minutes $(or $(MINUTES),10)
+	@$(BIN)/python tests/soak/pipelines.py --rounds 20
+	@$(BIN)/python tests/soak/reconcile.py --records 10000000
 
 sim-long: $(VENV)/.installed-dev ## N (10000) seeds of the simulator, from FIRST on; says how to see a failing one again
 	@$(BIN)/python -m barnabas.lab.sim --first $(or $(FIRST),1) --count $(or $(N),10000) --jobs $(JOBS)
