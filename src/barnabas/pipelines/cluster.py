@@ -127,7 +127,7 @@ class Cluster:
         found: dict[Place, PartitionPlace] = {}
         for topic in sorted(topics):
             try:
-                found |= self.ask(lambda brokers, topic=topic: brokers.places([topic]))
+                found |= self.ask(_places_of(topic))
             except RefusedError as error:
                 if error.name != MISSING:
                     raise
@@ -151,3 +151,7 @@ class Cluster:
             return leader_offsets(brokers, places, asked, is_committed_only=is_committed_only)
 
         return self.ask(question) if asked else {}
+
+
+def _places_of(topic: str) -> Callable[[Brokers], dict[Place, PartitionPlace]]:
+    return lambda brokers: brokers.places([topic])

@@ -23,7 +23,7 @@ TYPES = {
 """Columns that make a record, and the types that they may have; others are passed over."""
 NO_PARTITION = -1
 
-HeaderList = list[tuple[str, bytes | None]]
+HeaderList = list[tuple[str, str | bytes | None]]
 
 
 class Row(NamedTuple):

@@ -82,7 +82,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
         self._is_until_now = True
 
-    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # type: ignore[override]  # noqa: N802
+    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: N802 (Spark's name)
         begin = from_json(start)
         end = self._ends()
         unsaved, self._unsaved = self._unsaved, None
@@ -95,7 +95,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> Json | None:  # noqa: N802 (Spark's name)
         return to_json(self._looked_up())
 
-    def partitions(self, start: Json, end: Json) -> list[InputPartition]:  # type: ignore[override]
+    def partitions(self, start: Json, end: Json) -> list[InputPartition]:
         """The same offsets give the same tasks, also after a restart."""
         begin, until = from_json(start), from_json(end)
         if begin == until:
