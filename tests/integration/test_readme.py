@@ -29,8 +29,6 @@ PAGES = (
     "docs/internals/produce-and-fetch.md",
     "docs/internals/storage.md",
     "docs/internals/controller.md",
-    "docs/pipelines/README.md",
-    "docs/pipelines/reconcile.md",
 )
 STARTER = re.compile(r"\s*(barnabas start|kafka-server-start)\b")
 PREPARED = re.compile(r"\s*(make|export PATH)\b")
@@ -48,14 +46,6 @@ SAYS = {
     "docs/internals/produce-and-fetch.md": ("ProduceRequest", "FetchRequest"),
     "docs/internals/storage.md": ("partition.metadata", "hello"),
     "docs/internals/controller.md": ("RegisterBrokerRecord",),
-    "docs/pipelines/README.md": (
-        "sent 20,000 records to prices",
-        '"symbol":',
-        "8000 positions are drawn in tour.svg",
-        "replayed: 8,000 records",
-        "trucks-again:2:",
-    ),
-    "docs/pipelines/reconcile.md": ("t-0 3: sent", "they differ"),
 }
 
 
@@ -112,7 +102,7 @@ def run(script: str, folder: Path, env: dict[str, str]) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=280,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, f"{script}\n-- said --\n{done.stdout}"
