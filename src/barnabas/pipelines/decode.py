@@ -25,8 +25,8 @@ from barnabas.pipelines.vectors import (
     pieces,
     read_fields,
     read_varints,
-    record_starts,
 )
+from barnabas.pipelines.walking import record_starts
 from barnabas.records.batch import decode_records
 from barnabas.records.compression import Buffer, decompress
 from barnabas.records.control import ControlType, control_type

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from barnabas.base.errors import InvalidRecord
-from barnabas.records.batch import read_varint
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -21,41 +18,6 @@ LAST_SHIFT = 63
 HEADERS = pa.list_(
     pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 )
-
-
-def record_starts(
-    data: memoryview | bytes, starts: Iterable[int], ends: Iterable[int], counts: Iterable[int]
-) -> tuple[Int64s, Int64s]:
-    """Where records begin (behind their lengths) and end, of batches whose bodies lie between
-    `starts` and `ends`: the one thing that must be found record by record.
-    """
-    begins: list[int] = []
-    sizes: list[int] = []
-    add_begin, add_size = begins.append, sizes.append
-    try:
-        for start, end, count in zip(starts, ends, counts, strict=True):
-            at = start
-            for _ in range(count):
-                size = data[at]
-                at += 1
-                if size > 127:
-                    if (more := data[at]) < 128:
-                        size += (more - 1) << 7
-                        at += 1
-                    else:
-                        size, at = read_varint(data, at - 1)  # type: ignore[arg-type]
-                add_begin(at)
-                add_size(size)
-                at += size >> 1
-            if at != end:
-                raise InvalidRecord(f"Records end at {at - start} of a body of {end - start}.")
-    except IndexError:
-        raise InvalidRecord("A record ends beyond its batch.") from None
-    found = np.array(begins, np.int64)
-    lengths = np.array(sizes, np.int64)
-    if (lengths & 1).any():
-        raise InvalidRecord("A record's length is negative.")
-    return found, found + (lengths >> 1)
 
 
 def read_varints(data: Bytes, at: Int64s) -> tuple[Int64s, Int64s]:
