@@ -6,6 +6,7 @@ Pure, but for what it asks of Arrow.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -68,6 +69,26 @@ def rows_of(batch: pa.RecordBatch, topic: str | None) -> Iterator[Row]:
             NO_PARTITION if partition is None else partition,
             [(pair["key"], pair["value"]) for pair in pairs] if pairs else None,
         )
+
+
+def has_headers(batch: pa.RecordBatch) -> bool:
+    """Whether any of its rows has some."""
+    if "headers" not in batch.schema.names:
+        return False
+    column = batch.column("headers")
+    return bool(column.null_count < len(column))
+
+
+def messages_of(
+    batch: pa.RecordBatch, topic: str | None, most: int
+) -> Iterator[tuple[str, int, list[dict[str, bytes | None]]]]:
+    """Rows without headers as `Producer.produce_batch` takes them: topics and partitions with up to
+    `most` records each, in the order of the rows.
+    """
+    for start in range(0, batch.num_rows, most):
+        rows = rows_of(batch.slice(start, most), topic)
+        for (where, partition), run in groupby(rows, lambda row: (row.topic, row.partition)):
+            yield where, partition, [{"key": row.key, "value": row.value} for row in run]
 
 
 def _bytes(column: pa.Array) -> list[bytes | None]:

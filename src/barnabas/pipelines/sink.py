@@ -27,20 +27,24 @@ from barnabas.pipelines.cluster import Pauses
 from barnabas.pipelines.errors import PipelineError
 from barnabas.pipelines.exactly_once import Once, write_once
 from barnabas.pipelines.options import SinkOptions
-from barnabas.pipelines.rows import NO_PARTITION, check_columns, rows_of
+from barnabas.pipelines.rows import check_columns, has_headers, messages_of, rows_of
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer
 
 LOG = logging.getLogger(__name__)
 
+QUEUE_MESSAGES = 200_000
+QUEUE_BYTES = 64 * 1024 * 1024
+"""About as much is handed over to a producer and not written yet."""
+TOGETHER_MAX = 10_000
 PRODUCER = {
     "partitioner": "murmur2_random",  # Java's: keys land where other clients put them
     "enable.idempotence": True,
     "linger.ms": 20,
     "batch.num.messages": 100_000,
-    "queue.buffering.max.messages": 200_000,
-    "queue.buffering.max.kbytes": 128 * 1024,
+    "queue.buffering.max.messages": 2 * QUEUE_MESSAGES,
+    "queue.buffering.max.kbytes": 2_097_151,  # the sender sees to it that it is less
     "message.timeout.ms": 120_000,
     "delivery.report.only.error": True,
 }
@@ -95,25 +99,44 @@ class Sender:
                 raise PipelineError(str(error)) from None
 
     def send(self, batches: Iterator[pa.RecordBatch]) -> int:
-        """How many rows were handed over; none of them is sure before `finish`."""
-        produce = self.producer.produce
+        """How many rows were handed over, in their order; none of them is sure before `finish`."""
         count = 0
         for batch in batches:
-            for topic, key, value, partition, headers in rows_of(batch, self._topic):
-                while True:
-                    try:
-                        if headers is None and partition == NO_PARTITION:
-                            produce(topic, value, key)
-                        else:
-                            produce(topic, value, key, partition, headers=headers)
-                        break
-                    except BufferError:
-                        self.producer.poll(0.1)
-                        self._failures.check()
+            if has_headers(batch):
+                self._send_one_by_one(batch)
+            else:
+                self._send_together(batch)
             count += batch.num_rows
-            self.producer.poll(0)
-            self._failures.check()
         return count
+
+    def _send_together(self, batch: pa.RecordBatch) -> None:
+        """Half as dear as one by one.  There is room for all of them before they are handed over:
+        one that was refused could be overtaken by the next.
+        """
+        row_bytes = batch.nbytes // max(1, batch.num_rows) + 1
+        most = max(1, min(TOGETHER_MAX, QUEUE_BYTES // 4 // row_bytes))
+        queue_max = min(QUEUE_MESSAGES, QUEUE_BYTES // row_bytes)
+        for topic, partition, messages in messages_of(batch, self._topic, most):
+            while (waiting := len(self.producer)) and waiting + len(messages) > queue_max:
+                self.producer.poll(0.05)
+                self._failures.check()
+            if self.producer.produce_batch(topic, messages, partition) < len(messages):
+                error: Any = next(each["_error"] for each in messages if "_error" in each)
+                raise PipelineError(f"a record was not written: {error.str()}")
+        self.producer.poll(0)
+        self._failures.check()
+
+    def _send_one_by_one(self, batch: pa.RecordBatch) -> None:
+        for topic, key, value, partition, headers in rows_of(batch, self._topic):
+            while True:
+                try:
+                    self.producer.produce(topic, value, key, partition, headers=headers)
+                    break
+                except BufferError:
+                    self.producer.poll(0.05)
+                    self._failures.check()
+        self.producer.poll(0)
+        self._failures.check()
 
     def finish(self) -> None:
         """Returns when every record is written, or one has failed for good."""

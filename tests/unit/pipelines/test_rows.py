@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from barnabas.pipelines.errors import PipelineError
-from barnabas.pipelines.rows import Row, check_columns, rows_of
+from barnabas.pipelines.rows import Row, check_columns, has_headers, messages_of, rows_of
 from barnabas.pipelines.vectors import HEADERS
 
 
@@ -78,3 +78,33 @@ def test_a_row_without_a_topic_is_an_error() -> None:
 
     with pytest.raises(PipelineError, match="no topic"):
         list(rows_of(batch, None))
+
+
+def test_rows_without_headers_go_together_in_their_order() -> None:
+    batch = pa.RecordBatch.from_arrays(
+        [
+            pa.array([b"1", b"2", b"3", b"4", b"5"]),
+            pa.array(["a", "a", "b", "a", "a"]),
+            pa.array([None, 7, None, None, None], pa.int32()),
+            pa.nulls(5, HEADERS),
+        ],
+        names=["value", "topic", "partition", "headers"],
+    )
+
+    found = list(messages_of(batch, None, 4))
+
+    assert not has_headers(batch)
+    assert found == [
+        ("a", -1, [{"key": None, "value": b"1"}]),
+        ("a", 7, [{"key": None, "value": b"2"}]),
+        ("b", -1, [{"key": None, "value": b"3"}]),
+        ("a", -1, [{"key": None, "value": b"4"}]),
+        ("a", -1, [{"key": None, "value": b"5"}]),
+    ]
+
+
+def test_one_row_with_headers_is_noticed() -> None:
+    some = pa.array([None, [{"key": "h", "value": b"v"}]], HEADERS)
+
+    assert has_headers(pa.RecordBatch.from_arrays([some], names=["headers"]))
+    assert not has_headers(pa.RecordBatch.from_arrays([pa.array([1])], names=["value"]))
