@@ -1,4 +1,4 @@
-"""A pipeline is killed in the middle of its work: the short form of the soak."""
+"""A pipeline is killed, and stopped, in the middle of its work: the short form of the soak."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ VICTIMS = ("driver", "jvm", "executor")
 BATCH_S = 240.0
 """How long a start and the first batch may take on a busy machine."""
 END_S = 300.0
+CTRL_C_STATUS = 130
 
 QUICK = tuple(
     part
@@ -164,6 +166,22 @@ class Killing:
         finally:
             end_group(process)
 
+    def ctrl_c(self, *more: str) -> str:
+        """A life that somebody ends at a terminal, where all processes hear it; what it said."""
+        before = self.batches()
+        process = self.start(*more)
+        try:
+            eventually(
+                lambda: self.batches() > before or process.poll() is not None,
+                timeout_s=BATCH_S,
+                what=f"a batch of {self.arguments[0]}",
+            )
+            os.killpg(process.pid, signal.SIGINT)
+            assert process.wait(END_S) == CTRL_C_STATUS, self.said()
+        finally:
+            end_group(process)
+        return self.said()
+
     def _find(self, process: subprocess.Popen[bytes], victim: str) -> int:
         found = {
             "driver": lambda: [process.pid],
@@ -277,6 +295,12 @@ def archive_rounds(
     for victim in victims:
         sent.send(broker.bootstrap, records)
         killing.round(victim, *master_of(victim))
+    sent.send(broker.bootstrap, records)
+    said = killing.ctrl_c("--master", "local[2]")
+    assert re.search(r"^archived: [\d,]+ records in \d+ batches, stopped$", said, re.MULTILINE), (
+        said
+    )
+    assert "Traceback" not in said
     killing.finish("--once", "--master", "local[2]")
     check_lake(folder / "lake", sent)
     report(f"archive: {len(sent.values)} records, each once, after {killing.lives} lives")

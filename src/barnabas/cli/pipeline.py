@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Definition = TypeVar("Definition", bound="OnSpark")
 Streaming = TypeVar("Streaming", bound="FromTopics")
 
+SHUFFLE_PARTITIONS = "8"
+
 FILE = Option(
     name="file",
     value="FILE",
@@ -119,7 +121,7 @@ def session(name: str, definition: OnSpark) -> Iterator[SparkSession]:
         spark = start_session(
             f"barnabas pipeline {name}",
             master=definition.master,
-            settings=definition.spark_conf,
+            settings={**_defaults(definition.master), **definition.spark_conf},
         )
         yield spark
     except PipelineError as error:
@@ -132,6 +134,13 @@ def session(name: str, definition: OnSpark) -> Iterator[SparkSession]:
         if spark is not None:
             with contextlib.suppress(Py4JError, OSError):  # its JVM may be gone already
                 spark.stop()
+
+
+def _defaults(master: str) -> dict[str, str]:
+    """Spark's own are made for clusters: 200 tasks where a laptop has 8 cores."""
+    if not master.startswith("local"):
+        return {}
+    return {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS, "spark.driver.host": "127.0.0.1"}
 
 
 def run_stream(

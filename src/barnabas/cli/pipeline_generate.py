@@ -60,7 +60,7 @@ OPTIONS = (
     Option(
         name="start",
         value="TIME",
-        help=f"Time of the first record, or now. Default: {DEFAULT_START}.",
+        help=f"Time in the data of the first record, or now. Default: {DEFAULT_START}.",
     ),
     Option(
         name="step",
@@ -156,9 +156,7 @@ class _Sender:
     def _produce(self, record: Generated) -> None:
         while True:
             try:
-                self._producer.produce(
-                    self.topic, record.value, record.key, timestamp=record.timestamp_ms
-                )
+                self._producer.produce(self.topic, record.value, record.key)
                 break
             except BufferError:  # the queue is full: room comes with what is delivered
                 self._producer.poll(POLL_S)

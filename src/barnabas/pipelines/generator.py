@@ -26,7 +26,8 @@ KM_A_DEGREE = 111.2
 class Generated:
     key: str
     value: str
-    timestamp_ms: int
+    at_ms: int
+    """The time in the data.  That of the record is when it is sent: retention looks at it."""
 
 
 def prices(seed: int, start_ms: int, step_ms: int) -> Iterator[Generated]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BATCH_IN_HAND_S = 60.0
 """How long a stop waits for a batch to end."""
-SILENCE_S = 10.0
+SILENCE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +86,98 @@ def noted_signals(events: Events) -> Iterator[None]:
     """Ctrl-C and SIGTERM become events while this lasts."""
 
     def note(number: int, frame: object) -> None:
+        events.put(StopWanted(number))
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def watch(spark: SparkSession, events: Events) -> object:
+    """From now on what queries of the session do comes as events.  Keep what is returned."""
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+        StreamingQueryListener,
+    )
+
+    class Listener(StreamingQueryListener):
+        """Called on a thread of PySpark's callback server."""
+
+        def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+            pass
+
+        def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+            events.put(batch_of(json.loads(event.progress.json)))
+
+        def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+            pass
+
+        def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+            events.put(Ended())
+
+    listener = Listener()
+    spark.streams.addListener(listener)
+    return listener
+
+
+def run(
+    spark: SparkSession,
+    start: Callable[[], StreamingQuery],
+    *,
+    metrics: str,
+    show: Callable[[Batch, Outcome], None],
+) -> Outcome:
+    """Runs a query to its end, or until it is told to stop.  `PipelineError` if it fails."""
+    events: Events = queue.SimpleQueue()
+    outcome = Outcome()
+    listener = watch(spark, events)
+    with noted_signals(events):
+        query = start()
+        while not isinstance(event := _next(events, query, outcome), Ended):
+            match event:
+                case Batch():
+                    note(event, outcome, metrics, show)
+                    if outcome.stopped_by:
+                        query.stop()
+                case StopWanted(number):
+                    is_second = bool(outcome.stopped_by)
+                    outcome.stopped_by = number
+                    if is_second or not query.status["isDataAvailable"]:
+                        query.stop()
+                case None:
+                    query.stop()
+    spark.streams.removeListener(listener)  # type: ignore[arg-type]
+    failure = query.exception()
+    if failure is not None and not outcome.stopped_by:
+        raise PipelineError(reason_of(str(failure)))
+    return outcome
+
+
+def _next(events: Events, query: StreamingQuery, outcome: Outcome) -> Event | None:
+    """The next event; None if a batch does not end within the time that a stop gives it.
+
+    A JVM that dies sends no event: when all is silent, the query is asked whether it lives.  If it
+    does not, its last events may still be on their way.
+    """
+    is_dead = False
+    while True:
+        try:
+            return events.get(timeout=BATCH_IN_HAND_S if outcome.stopped_by else SILENCE_S)
+        except queue.Empty:
+            if is_dead:
+                return Ended()
+            is_dead = not query.isActive
+            if outcome.stopped_by and not is_dead:
+                return None
+
+
+def note(number: int, frame: object) -> None:
         events.put(StopWanted(number))
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}

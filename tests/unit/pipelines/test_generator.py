@@ -31,8 +31,8 @@ def test_a_seed_makes_the_same_records_and_another_makes_others(kind: str) -> No
 def test_time_goes_on_and_is_that_of_the_record(kind: str) -> None:
     records = made(kind, 100)
 
-    assert [each.timestamp_ms for each in records] == sorted(e.timestamp_ms for e in records)
-    assert records[0].timestamp_ms == START_MS
+    assert [each.at_ms for each in records] == sorted(each.at_ms for each in records)
+    assert records[0].at_ms == START_MS
     assert json.loads(records[0].value)["at"] == "2026-01-05T09:00:00.000Z"
 
 
