@@ -1,12 +1,9 @@
-"""Pipelines on a Spark of this process and a real broker: what comes out is what went in.
-
-All tests share one session, and are one xdist group: a JVM takes seconds to start.
-"""
+"""Pipelines on a Spark of this process and a real broker: what comes out is what went in."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,6 @@ from barnabas_process import BarnabasProcess
 from confluent_kafka import Producer
 from pipeline_rounds import PARTITIONS, Sent, check_lake, make_topic, read_committed
 from pyspark.sql import SparkSession
-from spark_local import local_spark
 
 from barnabas.pipelines import archive, replay, running, transform
 from barnabas.pipelines.definition import Archive, Reconcile, Replay, Transform
@@ -24,15 +20,7 @@ from barnabas.pipelines.lake import read_lake
 from barnabas.pipelines.reconcile import reconcile
 from barnabas.pipelines.reconcile_report import Count, Report
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 TopicName = Callable[[], str]
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with local_spark() as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 from cluster_processes import ClusterProcesses, cluster
 from eventually import eventually
+from harness.spark_standalone import StandaloneSpark
 from pipeline_rounds import PARTITIONS, Sent, check_lake, read_committed
-from spark_cluster import spark_cluster
 
 RECORDS = 60_000
 SMALL = (
     *("--spark-conf", "spark.driver.host=127.0.0.1"),
-    *("--spark-conf", "spark.executor.memory=600m"),
+    *("--spark-conf", "spark.executor.memory=512m"),
 )
 PATIENCE_S = 400
 
 
 @pytest.fixture(scope="module")
 def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with spark_cluster(tmp_path_factory.mktemp("spark")) as address:
-        yield address
+    with StandaloneSpark(tmp_path_factory.mktemp("spark")) as spark:
+        yield spark.master
 
 
 @pytest.fixture(scope="module")
