@@ -9,7 +9,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient, NewTopic
 from eventually import eventually
 from harness.clusters import BarnabasCluster
-from harness.paths import CONFORMANCE
+from harness.paths import ROOT
 from harness.spark_standalone import StandaloneSpark
 from pipeline_rounds import PARTITIONS, read_committed
 from topic_records import produce
@@ -36,7 +36,7 @@ def test_a_leader_dies_while_a_topic_is_copied(
     with StandaloneSpark(tmp_path) as spark, (tmp_path / "driver.log").open("wb") as log:
         driver = subprocess.Popen(
             [
-                *(sys.executable, str(CONFORMANCE / "harness" / "spark_copy.py"), spark.master),
+                *(sys.executable, str(ROOT / "tests" / "support" / "spark_copy.py"), spark.master),
                 *(barnabas_cluster.bootstrap, source, copy),
                 *(str(tmp_path / "checkpoint"), str(PER_BATCH)),
             ],
