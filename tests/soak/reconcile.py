@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import resource
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +14,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from pipeline_rounds import session_of
+
+LOOK_AGAIN_S = 0.5
 PARTITIONS = 6
 KINDS = ("lost", "duplicated", "foreign", "swapped")
 QUOTE = 'it is, "as they say", a value - with commas'
@@ -48,6 +53,19 @@ def received(records: int, planted: dict[str, set[int]]) -> Iterator[str]:
             yield f"orders,{number % PARTITIONS},foreign-{number},?\n"
 
 
+def largest_mb(leader: int) -> float:
+    """What the largest process of a session has had in memory at most: its JVM."""
+    most = 0
+    for pid in session_of(leader):
+        try:
+            status = Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            continue  # it has just ended
+        found = re.search(r"VmHWM:\s+(\d+) kB", status)
+        most = max(most, int(found[1]) if found else 0)
+    return most / 1024
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=10_000_000)
@@ -66,7 +84,7 @@ def main() -> None:
         size = (folder / "sent.log").stat().st_size
         print(f"{args.records:,} records, {size / 2**20:,.0f} MB on each side", flush=True)
         begun = time.monotonic()
-        done = subprocess.run(
+        process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "barnabas.cli.main", "pipeline", "reconcile", "--json"),
                 *("--sent", "sent.log", "--received", "received.log"),
@@ -74,12 +92,19 @@ def main() -> None:
             ],
             stdout=subprocess.PIPE,
             cwd=folder,
-            check=False,
+            start_new_session=True,
         )
+        peak_mb = 0.0
+        while True:
+            peak_mb = max(peak_mb, largest_mb(process.pid))
+            try:
+                said, _ = process.communicate(timeout=LOOK_AGAIN_S)
+                break
+            except subprocess.TimeoutExpired:
+                pass  # it goes on; so does the looking
         took_s = time.monotonic() - begun
-    assert done.returncode == 1, done.returncode
-    check(json.loads(done.stdout), planted, args.records)
-    peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    assert process.returncode == 1, process.returncode
+    check(json.loads(said), planted, args.records)
     rate = 2 * args.records / took_s
     print(
         f"all found: {took_s:.1f} s, {rate:,.0f} lines/s; largest process {peak_mb:,.0f} MB",

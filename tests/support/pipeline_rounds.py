@@ -228,11 +228,12 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
     except ProcessLookupError:
         pass  # all of it has ended
     process.wait()
-    for pid in _session(process.pid):
+    for pid in session_of(process.pid):
         _kill(pid)
 
 
-def _session(leader: int) -> list[int]:
+def session_of(leader: int) -> list[int]:
+    """The processes of the session that a process began."""
     return [pid for pid in _pids() if _stat(pid)[1:2] == [leader]]
 
 
@@ -253,7 +254,7 @@ def _stat(pid: int) -> list[int]:
 def _children(leader: int, words: str) -> list[int]:
     """Processes of a session whose command line has these words."""
     found = []
-    for pid in _session(leader):
+    for pid in session_of(leader):
         try:
             line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
         except OSError:
