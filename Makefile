@@ -26,15 +26,15 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	@echo "adding the tools that the tests use"
-	@$(BIN)/python -m pip install --quiet --group dev
+	@echo "adding Spark and the tools that the tests use (about 600 MB)"
+	@$(BIN)/python -m pip install --quiet --editable '.[spark]' --group dev
 	@touch $@
 
 run: $(VENV)/.installed ## Start a broker on localhost:9092, data under ./data
 	@exec $(BIN)/barnabas start --data-dir $(DATA)
 
 test: $(VENV)/.installed-dev ## Lint, type checks, and every test that needs only PyPI and Debian packages
-	@./scripts/need kcat zookeeper zsh fish
+	@./scripts/need kcat zookeeper zsh fish java
 	@$(MAKE) --no-print-directory lint
 	@$(PYTEST) -q -n $(JOBS) --dist worksteal tests/unit tests/property tests/sim
 	@./scripts/tests-with-processes $(PYTEST) -q -- -n $(JOBS) --dist worksteal tests/integration
@@ -59,7 +59,7 @@ bench: $(VENV)/.installed-dev ## Side by side with Apache Kafka; writes docs/ben
 	@$(BIN)/python tests/conformance/fetch.py
 	@$(BIN)/python bench/run.py $(BENCH)
 
-soak: $(VENV)/.installed-dev ## The long runs: crashes, exactly-once, malformed frames, MINUTES (10) of a cluster's faults, the lab 20 times
+soak: $(VENV)/.installed-dev ## The long runs: crashes, exactly-once, malformed frames, MINUTES (10) of a cluster's faults, the lab 20 times, pipelines
 	@./scripts/need java javac mvn zookeeper
 	@$(BIN)/python tests/conformance/fetch.py
 	@$(BIN)/python tests/soak/crash.py --rounds 50
@@ -67,6 +67,8 @@ soak: $(VENV)/.installed-dev ## The long runs: crashes, exactly-once, malformed 
 	@$(BIN)/python tests/soak/fuzz.py --frames 1000000
 	@$(BIN)/python tests/soak/cluster.py --minutes $(or $(MINUTES),10)
 	@$(BIN)/python tests/soak/lab.py --times 20
+	@$(BIN)/python tests/soak/pipelines.py --rounds 20
+	@$(BIN)/python tests/soak/reconcile.py --records 10000000
 
 sim-long: $(VENV)/.installed-dev ## N (10000) seeds of the simulator, from FIRST on; says how to see a failing one again
 	@$(BIN)/python -m barnabas.lab.sim --first $(or $(FIRST),1) --count $(or $(N),10000) --jobs $(JOBS)

@@ -41,6 +41,8 @@ METRICS = {
     "failover_s": Metric(title="until acknowledged or led again, s", better="lower", digits=2),
     "catch_up_mb_per_s": Metric(title="in sync again, MB/s", better="higher"),
     "copy_cpu_s_per_gb": Metric(title="CPU s/GB meanwhile", better="lower", digits=2),
+    "read_rows_per_s": Metric(title="rows/s", better="higher", digits=0),
+    "rows_per_s": Metric(title="rows/s", better="higher", digits=0),
     "tool_s": Metric(title="s", better="lower", digits=2),
     "tool_cpu_s": Metric(title="CPU s", better="lower", digits=2),
     "limit_1024": Metric(title="with 1,024 open files", better="lower"),
@@ -56,6 +58,7 @@ HEADINGS = {
     "groups": "Groups",
     "cluster": "Three brokers",
     "tools": "Tools, from Enter to the next prompt",
+    "spark": "Spark: our source and sink, and Spark's own Kafka connector in Apache Kafka's column",
 }
 
 AT_MOST = {
@@ -89,6 +92,7 @@ AS_GOOD_AS_APACHE = {
     ("cluster", "start_s"),
     ("tools", "tool_s"),
     ("tools", "tool_cpu_s"),
+    ("spark", "read_rows_per_s"),
 }
 """Goals that are Apache Kafka's own value."""
 
@@ -164,7 +168,11 @@ empty follower: its data is removed while it is stopped; from its first answer u
 replicas are in sync, and all that it copied counts. Many partitions: all brokers are started at
 once, until every replica is in sync; then one is killed, until every partition has another leader.
 Tools are run by each side against its own broker, which has ten topics; Apache Kafka's in a JVM
-with the flags of its scripts, without the time that those scripts take."""
+with the flags of its scripts, without the time that those scripts take. Spark runs in one session
+with two cores (`local[2]`), shared with our broker, which both connectors read; topics have two
+partitions and are in the page cache. Rows go to Spark's `noop` sink with all their columns; the
+windowed count has windows of a second. A row counts as visible when a `foreachBatch` has it on the
+driver."""
 
 
 def refreshed(page: str, session: Session, facts: Mapping[str, str], date: str) -> str:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests" / "conformance"))
 
 PARTS = (
     *("process", "produce", "consume", "latency", "replay", "partitions", "groups", "cluster"),
-    "tools",
+    *("tools", "spark"),
 )
 
 

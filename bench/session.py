@@ -58,6 +58,8 @@ class Session:
     """What others used of the machine during each measurement that counts."""
     repeated: int = 0
     running: list[Broker] = field(default_factory=list)
+    helpers: list[int] = field(default_factory=list)
+    """Processes that put the load on, where that is not this one."""
     started: float = field(default_factory=time.time)
 
     def scale(self, count: int) -> int:
@@ -134,7 +136,7 @@ class Session:
             )
 
     def _pids(self) -> list[int]:
-        return [broker.child.pid for broker in self.running]
+        return [*(broker.child.pid for broker in self.running), *self.helpers]
 
     def _wait_for_quiet(self) -> None:
         deadline = time.monotonic() + self.patience

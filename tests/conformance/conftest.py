@@ -10,8 +10,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))  # makes `harness` importable, also for the modules collected here
@@ -97,6 +101,16 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LineProcess]:
     """The program with kafkajs in it."""
     with start_node(tmp_path_factory.mktemp("node") / "node.log") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Spark with our data source and with its own Kafka connector."""
+    from harness.spark import session
+
+    made = session()
+    yield made
+    made.stop()
 
 
 @pytest.fixture(params=["java", "kafkajs"])

@@ -5,7 +5,13 @@ from __future__ import annotations
 import sys
 
 from harness.clients import install_node_packages
-from harness.maven import MissingToolError, classpath, compiled, kafka_version
+from harness.maven import (
+    MissingToolError,
+    classpath,
+    compiled,
+    kafka_version,
+    spark_connector,
+)
 from harness.paths import CONFORMANCE
 
 
@@ -15,6 +21,8 @@ def main() -> int:
         classpath()
         print("the Java side of the harness (javac) ...", flush=True)
         compiled(CONFORMANCE / "java" / "src")
+        print("Spark's own Kafka connector (Maven) ...", flush=True)
+        spark_connector()
         print("kafkajs (npm) ...", flush=True)
         install_node_packages()
     except (MissingToolError, RuntimeError) as error:

@@ -143,7 +143,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     def connect_any(
         servers: str, *, timeout_s: float, what: str = "broker", login: object = None
     ) -> FakeConnection:
-        host, _, port = servers.partition(":")
+        host, _, port = servers.partition(",")[0].partition(":")
         return connect(host, int(port), timeout_s=timeout_s)
 
     for module in (wire, brokers):

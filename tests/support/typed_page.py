@@ -1,4 +1,4 @@
-"""A page of `docs/operate`, typed into one shell as it stands."""
+"""A page of the docs, typed into one shell as it stands."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGES = Path(__file__).parents[2] / "docs" / "operate"
+DOCS = Path(__file__).parents[2] / "docs"
 IN_BACKGROUND = re.compile(r"started in the background: process (\d+)")
 PATIENCE_S = 240
 STOP_S = 60
 
 
-def commands_of(name: str) -> str:
+def commands_of(name: str, *, folder: str = "operate") -> str:
     """All commands of the page, one after the other."""
-    text = (PAGES / name).read_text(encoding="utf-8")
+    text = (DOCS / folder / name).read_text(encoding="utf-8")
     blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.MULTILINE)
     return "\n".join(re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in blocks)
 
 
-def type_in(script: str, folder: Path, **env: str) -> str:
+def type_in(script: str, folder: Path, *, patience_s: float = PATIENCE_S, **env: str) -> str:
     """What a shell says to `script`, which must succeed.  What it left in the background ends."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     said = folder / "said"
@@ -35,7 +35,7 @@ def type_in(script: str, folder: Path, **env: str) -> str:
                 env={**os.environ, "PATH": path, **env},
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                timeout=PATIENCE_S,
+                timeout=patience_s,
                 check=False,
             )
         finally:

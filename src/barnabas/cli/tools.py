@@ -237,6 +237,31 @@ TOOLS = {
         "",
         "Remove payload logs, and data directories of brokers.",
     ),
+    "pipeline archive": Tool(
+        "barnabas.cli.pipeline_archive",
+        "",
+        "Write topics into a lake of Parquet or JSON files.",
+    ),
+    "pipeline replay": Tool(
+        "barnabas.cli.pipeline_replay",
+        "",
+        "Write a lake back into topics.",
+    ),
+    "pipeline transform": Tool(
+        "barnabas.cli.pipeline_transform",
+        "",
+        "Run a query over topics, into a topic.",
+    ),
+    "pipeline reconcile": Tool(
+        "barnabas.cli.pipeline_reconcile",
+        "",
+        "Compare what was sent with what was received.",
+    ),
+    "pipeline generate": Tool(
+        "barnabas.cli.pipeline_generate",
+        "",
+        "Send made-up prices or truck positions.",
+    ),
     "completion": Tool(
         "barnabas.cli.completion",
         "",

@@ -55,6 +55,7 @@ class PartitionPlace:
     leader: int | None
     replicas: tuple[int, ...]
     topic_id: bytes = NO_ID
+    is_internal: bool = False
 
 
 def refusal(code: int, message: str | None = None) -> RefusedError | None:
@@ -201,6 +202,7 @@ class Brokers:
                     leader=leader,
                     replicas=tuple(partition.replica_nodes),
                     topic_id=topic.topic_id,
+                    is_internal=topic.is_internal,
                 )
         return found
 

@@ -78,6 +78,13 @@ class NotOfferedError(RefusedError):
         super().__init__("UNSUPPORTED_VERSION", f"the broker at {address} does not offer {api}.")
 
 
+class NoLeaderError(ClientError):
+    """A partition is led by nobody at the moment."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        super().__init__(f"partition {topic}-{partition} has no leader")
+
+
 def not_reachable(servers: str, what: str = "broker") -> NotReachableError:
     """Why nobody was reached: a name that is mistyped is no broker that does not run."""
     hosts = unknown_hosts(servers)

@@ -1,5 +1,5 @@
 """What librdkafka cannot tell of groups, or ask of them: states and epochs of the newer protocol,
-and to forget offsets.
+all offsets with their metadata, and to forget offsets.
 
 Through our own codec, over connections of our own.
 """
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from barnabas.client.wire import Connection
     from barnabas.protocol.messages import consumer_group_describe as told
 
+MANY_GROUPS = 8
+"""The version of OffsetFetch that takes a list of groups."""
 UPGRADED = {0: False, 1: True}
 """By the type of a member: of the classic protocol, or of the newer one."""
 
@@ -141,6 +143,43 @@ def states_by_group(brokers: Brokers) -> dict[str, str]:
         for broker_id in brokers.ids()
         for group in brokers.to(broker_id).call(ListGroupsRequest(), ListGroupsResponse).groups
     }
+
+
+def stable_offsets(brokers: Brokers, group_id: str) -> dict[Place, tuple[int, str]]:
+    """All that a group has committed, with its metadata.
+
+    What a transaction is about to commit is waited for: `RefusedError` if that takes too long.
+    """
+    from barnabas.client.brokers import GROUP
+
+    return brokers.ask_coordinator(
+        group_id, GROUP, lambda _, connection: _fetch_offsets(connection, group_id)
+    )
+
+
+def _fetch_offsets(connection: Connection, group_id: str) -> dict[Place, tuple[int, str]]:
+    from barnabas.client.brokers import check_code
+    from barnabas.protocol.apis import ApiKey
+    from barnabas.protocol.messages import offset_fetch as fetch
+
+    request = fetch.OffsetFetchRequest(require_stable=True)
+    if (connection.version_of(ApiKey.OFFSET_FETCH) or 0) >= MANY_GROUPS:
+        request.groups = [fetch.OffsetFetchRequestGroup(group_id=group_id, topics=None)]
+    else:
+        request.group_id, request.topics = group_id, None
+    answer = connection.call(request, fetch.OffsetFetchResponse)
+    check_code(answer.error_code)
+    topics: list[fetch.OffsetFetchResponseTopic | fetch.OffsetFetchResponseTopics]
+    topics = list(answer.topics)
+    for group in answer.groups:
+        check_code(group.error_code)
+        topics += group.topics
+    found = {}
+    for topic in topics:
+        for each in topic.partitions:
+            check_code(each.error_code)
+            found[topic.name, each.partition_index] = (each.committed_offset, each.metadata or "")
+    return found
 
 
 def delete_offsets(

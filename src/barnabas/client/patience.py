@@ -18,6 +18,7 @@ PASSING = frozenset(
         "COORDINATOR_NOT_AVAILABLE",
         "NOT_COORDINATOR",
         "CONCURRENT_TRANSACTIONS",
+        "UNSTABLE_OFFSET_COMMIT",
         "NOT_LEADER_OR_FOLLOWER",
         "NOT_LEADER_FOR_PARTITION",  # the same, as librdkafka calls it
         "LEADER_NOT_AVAILABLE",

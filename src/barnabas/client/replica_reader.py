@@ -14,9 +14,9 @@ from barnabas.client.brokers import (
     PartitionPlace,
     Place,
     by_topic,
-    check_code,
 )
 from barnabas.client.errors import ClientError
+from barnabas.client.offset_details import leader_offsets
 from barnabas.client.wire import Connection
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.fetch import (
@@ -26,12 +26,6 @@ from barnabas.protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
     ReplicaState,
-)
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
 )
 
 DEBUGGING_CONSUMER = -2
@@ -70,33 +64,7 @@ class ReplicaReader(OverBrokers):
         return found | (self._list_offsets(missing, LATEST) if missing else {})
 
     def _list_offsets(self, places: Iterable[Place], time_ms: int) -> dict[Place, int]:
-        by_leader: dict[int, list[Place]] = {}
-        for place in places:
-            leader = self.places[place].leader
-            if leader is None:
-                raise ClientError(f"partition {place[0]}-{place[1]} has no leader")
-            by_leader.setdefault(leader, []).append(place)
-        found: dict[Place, int] = {}
-        for leader, led in by_leader.items():
-            request = ListOffsetsRequest(
-                replica_id=-1,
-                topics=[
-                    ListOffsetsTopic(
-                        name=topic,
-                        partitions=[
-                            ListOffsetsPartition(partition_index=number, timestamp=time_ms)
-                            for number in numbers
-                        ],
-                    )
-                    for topic, numbers in by_topic(led).items()
-                ],
-            )
-            answer = self.brokers.to(leader).call(request, ListOffsetsResponse)
-            for topic in answer.topics:
-                for partition in topic.partitions:
-                    check_code(partition.error_code)
-                    found[topic.name, partition.partition_index] = partition.offset
-        return found
+        return leader_offsets(self.brokers, self.places, dict.fromkeys(places, time_ms))
 
     def fetch(
         self, offsets: Mapping[Place, int], *, max_bytes: int, max_wait_ms: int

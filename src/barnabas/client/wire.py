@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import struct
 from typing import TypeVar
 
 from barnabas.client.addresses import parse_servers
@@ -21,12 +22,12 @@ from barnabas.client.errors import (
 from barnabas.client.login import PLAIN, Login, authenticate
 from barnabas.protocol.apis import APIS, ApiKey
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.framing import FrameReader, read_response_header, request_frame
+from barnabas.protocol.framing import MAX_FRAME, read_response_header, request_frame
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 CLIENT_ID = "barnabas"
-RECEIVE_BYTES = 64 * 1024
+LENGTH = struct.Struct(">i")
 
 Response = TypeVar("Response", bound=Message)
 
@@ -41,7 +42,6 @@ class Connection:
     def __init__(self, host: str, port: int, *, timeout_s: float, login: Login = PLAIN) -> None:
         self._address = f"{host}:{port}"
         self._ids = itertools.count(1)
-        self._frames = FrameReader()
         try:
             self._socket = socket.create_connection((host, port), timeout=timeout_s)
         except OSError:
@@ -164,13 +164,22 @@ class Connection:
         except (OSError, DecodeError) as error:
             raise ClientError(f"{self._address}: no answer to {api.name}: {error}") from None
 
-    def _receive(self) -> bytes:
-        while True:
-            data = self._socket.recv(RECEIVE_BYTES)
-            if not data:
+    def _receive(self) -> memoryview:
+        """The payload of the next frame, in a buffer of its own: nothing is copied twice."""
+        (length,) = LENGTH.unpack(self._exactly(LENGTH.size))
+        if not 0 <= length <= MAX_FRAME:
+            raise DecodeError(f"a frame of {length} bytes; at most {MAX_FRAME} are allowed")
+        return self._exactly(length)
+
+    def _exactly(self, size: int) -> memoryview:
+        buffer = memoryview(bytearray(size))
+        filled = 0
+        while filled < size:
+            received = self._socket.recv_into(buffer[filled:])
+            if not received:
                 raise ConnectionError("connection closed by the broker")
-            for payload in self._frames.feed(data):
-                return payload
+            filled += received
+        return buffer
 
 
 def connect_any(

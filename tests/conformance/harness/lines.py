@@ -28,6 +28,10 @@ class LineProcess:
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
             )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def call(self, op: str, **arguments: Any) -> Any:
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 from harness.paths import CACHE, CONFORMANCE
 
 POM = CONFORMANCE / "java" / "pom.xml"
+SPARK_POM = CONFORMANCE / "java" / "spark" / "pom.xml"
 
 
 class MissingToolError(Exception):
@@ -62,12 +63,22 @@ def kafka_version() -> str:
 @cache
 def classpath() -> str:
     """Everything that Apache Kafka's broker, tools and clients need, as one `-cp` argument."""
+    return _jars_of(POM)
+
+
+@cache
+def spark_connector() -> list[str]:
+    """The jars of Spark's own Kafka connector."""
+    return _jars_of(SPARK_POM).split(":")
+
+
+def _jars_of(pom: Path) -> str:
     with lock("maven"):
-        kept = CACHE / f"classpath-{digest(POM.read_bytes())}.txt"
+        kept = CACHE / f"classpath-{digest(pom.read_bytes())}.txt"
         if kept.exists() and all(map(os.path.exists, kept.read_text().split(":"))):
             return kept.read_text()
         fresh = kept.with_suffix(".new")
-        command = [need("mvn"), "-q", "-B", "-f", str(POM), "dependency:build-classpath"]
+        command = [need("mvn"), "-q", "-B", "-f", str(pom), "dependency:build-classpath"]
         run = subprocess.run(
             [*command, f"-Dmdep.outputFile={fresh}"], capture_output=True, text=True, check=False
         )

@@ -6,18 +6,21 @@ import pytest
 from fake_brokers import PLAIN, FakeCluster, install
 from fake_groups import FakeGroups
 
+from barnabas.client.brokers import Brokers
 from barnabas.client.errors import RefusedError
 from barnabas.client.group_admin import Group, GroupListing, Member
 from barnabas.client.group_details import (
     add_group_details,
     delete_offsets,
     describe_exactly,
+    stable_offsets,
     with_exact_states,
 )
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages import consumer_group_describe as told
 from barnabas.protocol.messages import list_groups as listed
 from barnabas.protocol.messages import offset_delete as forget
+from barnabas.protocol.messages import offset_fetch as committed
 
 SECURE = {**PLAIN, "security.protocol": "SASL_SSL"}
 CLASSIC = Group(
@@ -180,3 +183,33 @@ def test_a_group_that_is_refused_as_a_whole(cluster: FakeCluster) -> None:
     )
     with pytest.raises(RefusedError, match="There is no such group"):
         delete_offsets(PLAIN, "g", [("t", 0)], timeout_s=1)
+
+
+@pytest.mark.parametrize("version", [7, 8])
+def test_all_that_a_group_committed_is_told_when_no_transaction_is_open(
+    cluster: FakeCluster, version: int
+) -> None:
+    open_transactions = [88]
+
+    def respond(broker: int, request: committed.OffsetFetchRequest) -> object:
+        assert request.require_stable
+        fields = {
+            "partition_index": 3,
+            "committed_offset": 7,
+            "metadata": "m",
+            "error_code": open_transactions.pop() if open_transactions else 0,
+        }
+        if not request.groups:
+            old = committed.OffsetFetchResponsePartition(**fields)
+            topic = committed.OffsetFetchResponseTopic(name="t", partitions=[old])
+            return committed.OffsetFetchResponse(topics=[topic])
+        one = committed.OffsetFetchResponsePartitions(**fields)
+        several = committed.OffsetFetchResponseTopics(name="t", partitions=[one])
+        group = committed.OffsetFetchResponseGroup(group_id="g", topics=[several])
+        return committed.OffsetFetchResponse(groups=[group])
+
+    cluster.highest[ApiKey.OFFSET_FETCH] = version
+    cluster.respond[committed.OffsetFetchRequest] = respond
+    with Brokers.connect(PLAIN, timeout_s=5) as brokers:
+        assert stable_offsets(brokers, "g") == {("t", 3): (7, "m")}
+    assert [broker for broker, _ in cluster.sent(committed.OffsetFetchRequest)] == [2, 2]

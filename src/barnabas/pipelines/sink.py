@@ -1,0 +1,214 @@
+"""Tables into topics: `write` and `writeStream` with `format("barnabas")`.
+
+Every task has a producer of its own.  A task that fails is done again by Spark, and so is a batch
+of a stream after a restart: the plain sink then writes some records twice (at least once, like
+Spark's own connector).  With `exactlyOnce=true` a task is one transaction, see `exactly_once.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from barnabas.client.connect import open_producer
+from barnabas.client.errors import ClientError, NotReachableError
+from barnabas.pipelines.cluster import Pauses
+from barnabas.pipelines.errors import PipelineError
+from barnabas.pipelines.exactly_once import Once, write_once
+from barnabas.pipelines.options import SinkOptions
+from barnabas.pipelines.rows import check_columns, has_headers, messages_of, rows_of
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Producer
+
+LOG = logging.getLogger(__name__)
+
+QUEUE_MESSAGES = 200_000
+QUEUE_BYTES = 64 * 1024 * 1024
+"""About as much is handed over to a producer and not written yet."""
+TOGETHER_MAX = 10_000
+PRODUCER = {
+    "partitioner": "murmur2_random",  # Java's: keys land where other clients put them
+    "enable.idempotence": True,
+    "linger.ms": 20,
+    "batch.num.messages": 100_000,
+    "queue.buffering.max.messages": 2 * QUEUE_MESSAGES,
+    "queue.buffering.max.kbytes": 2_097_151,  # the sender sees to it that it is less
+    "message.timeout.ms": 120_000,
+    "delivery.report.only.error": True,
+}
+TRANSACTION_TIMEOUT_MS = 900_000
+"""A task may compute for long between two records; brokers allow no more unless they are told."""
+CONNECT_S = 60.0
+QUERY_ID = "sql.streaming.queryId"
+BATCH_ID = "streaming.sql.batchId"
+
+
+class Written(WriterCommitMessage):
+    """What a task did."""
+
+    def __init__(self, rows: int, *, is_repeated: bool = False) -> None:
+        self.rows = rows
+        self.is_repeated = is_repeated
+        """Whether all of it had been written before, and was passed over."""
+
+
+class Failures:
+    """Records that were not delivered, as librdkafka tells of them."""
+
+    def __init__(self) -> None:
+        self.first: KafkaError | None = None
+
+    def __call__(self, error: KafkaError | None, _: object) -> None:
+        if error is not None and self.first is None:
+            self.first = error
+
+    def check(self) -> None:
+        if self.first is not None:
+            raise PipelineError(f"a record was not written: {self.first.str()}")
+
+
+class Sender:
+    """A producer, and all rows that go through it."""
+
+    def __init__(self, options: SinkOptions, **more: Any) -> None:
+        self._topic = options.topic
+        self._failures = Failures()
+        self.producer: Producer = self._open(options, {"on_delivery": self._failures, **more})
+
+    def _open(self, options: SinkOptions, more: dict[str, Any]) -> Producer:
+        pauses = Pauses(CONNECT_S)
+        while True:
+            try:
+                return open_producer(options.properties, {**PRODUCER, **more}, LOG.warning)[0]
+            except NotReachableError as error:
+                if not pauses.take():
+                    raise PipelineError(str(error)) from None
+            except ClientError as error:
+                raise PipelineError(str(error)) from None
+
+    def send(self, batches: Iterator[pa.RecordBatch]) -> int:
+        """How many rows were handed over, in their order; none of them is sure before `finish`."""
+        count = 0
+        for batch in batches:
+            if has_headers(batch):
+                self._send_one_by_one(batch)
+            else:
+                self._send_together(batch)
+            count += batch.num_rows
+        return count
+
+    def _send_together(self, batch: pa.RecordBatch) -> None:
+        """Half as dear as one by one.  There is room for all of them before they are handed over:
+        one that was refused could be overtaken by the next.
+        """
+        row_bytes = batch.nbytes // max(1, batch.num_rows) + 1
+        most = max(1, min(TOGETHER_MAX, QUEUE_BYTES // 4 // row_bytes))
+        queue_max = min(QUEUE_MESSAGES, QUEUE_BYTES // row_bytes)
+        for topic, partition, messages in messages_of(batch, self._topic, most):
+            while (waiting := len(self.producer)) and waiting + len(messages) > queue_max:
+                self.producer.poll(0.05)
+                self._failures.check()
+            if self.producer.produce_batch(topic, messages, partition) < len(messages):
+                error: Any = next(each["_error"] for each in messages if "_error" in each)
+                raise PipelineError(f"a record was not written: {error.str()}")
+        self.producer.poll(0)
+        self._failures.check()
+
+    def _send_one_by_one(self, batch: pa.RecordBatch) -> None:
+        for topic, key, value, partition, headers in rows_of(batch, self._topic):
+            while True:
+                try:
+                    self.producer.produce(topic, value, key, partition, headers=headers)
+                    break
+                except BufferError:
+                    self.producer.poll(0.05)
+                    self._failures.check()
+        self.producer.poll(0)
+        self._failures.check()
+
+    def finish(self) -> None:
+        """Returns when every record is written, or one has failed for good."""
+        self.producer.flush()
+        self._failures.check()
+
+
+def _columns(schema: StructType) -> dict[str, str]:
+    return {field.name: field.dataType.simpleString() for field in schema.fields}
+
+
+class TaskWriter:
+    """What a task does with its rows.  Made on the driver, where wrong columns are noticed."""
+
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        check_columns(_columns(schema), options.topic)
+        self._options = options
+        self._job = options.exactly_once_id or uuid4().hex
+        """The name of what is written, where no query gives it one."""
+
+    def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
+        if self._options.exactly_once:
+            return self._write_once(batches)
+        sender = Sender(self._options)
+        rows = sender.send(batches)
+        sender.finish()
+        return Written(rows)
+
+    def _write_once(self, batches: Iterator[pa.RecordBatch]) -> Written:
+        once = self._once()
+        more = {
+            "transactional.id": once.name,
+            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+        }
+        rows, is_repeated = write_once(
+            once,
+            lambda: Sender(self._options, **more),
+            self._options.properties,
+            batches,
+            self._topic_of,
+        )
+        return Written(rows, is_repeated=is_repeated)
+
+    def _once(self) -> Once:
+        """A batch of a stream is known by its query and number, a job by its own name alone."""
+        task = TaskContext.get()
+        assert task is not None, "rows are written in tasks"
+        query = self._options.exactly_once_id or task.getLocalProperty(QUERY_ID)
+        batch = task.getLocalProperty(BATCH_ID)
+        if query is None or batch is None:
+            query, batch = self._job, "0"
+        return Once(name=f"barnabas-{query}-{task.partitionId()}", number=int(batch))
+
+    def _topic_of(self, batch: pa.RecordBatch) -> str:
+        return self._options.topic or next(rows_of(batch, None)).topic
+
+
+class TopicWriter(DataSourceArrowWriter):
+    """A batch.  Tasks commit by themselves: there is nothing left to do when all have."""
+
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        self._task = TaskWriter(options, schema)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        return self._task.write(iterator)
+
+
+class TopicStreamWriter(DataSourceStreamArrowWriter):
+    """The batches of a stream, likewise."""
+
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        self._task = TaskWriter(options, schema)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        return self._task.write(iterator)

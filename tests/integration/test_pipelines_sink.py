@@ -1,0 +1,169 @@
+"""Tables into topics of a real broker: where keys land, once or at least once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from barnabas_process import BarnabasProcess
+from confluent_kafka import Consumer
+from pyspark.errors import PySparkException
+from spark_here import QUERY_S
+from topic_records import create_topic, mixed, produce
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Where Apache Kafka's producer puts these keys among six partitions.
+JAVA_PLACES = {b"": 3, b"a": 4, b"key": 1, b"foobar": 0}
+
+
+@pytest.fixture
+def topic(broker: BarnabasProcess, topic_name: Callable[[], str]) -> str:
+    return create_topic(broker.bootstrap, topic_name(), 6)
+
+
+def write(frame: DataFrame, broker: BarnabasProcess, **options: str) -> None:
+    (
+        frame.write.format("barnabas")
+        .option("kafka.bootstrap.servers", broker.bootstrap)
+        .options(**options)
+        .mode("append")
+        .save()
+    )
+
+
+def consume(broker: BarnabasProcess, topic: str, count: int) -> list[tuple[object, ...]]:
+    """Partition, key, value and headers of so many committed records; and that no more follow."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": topic,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+        }
+    )
+    consumer.subscribe([topic])
+    found: list[tuple[object, ...]] = []
+    ended: set[int] = set()
+    while len(found) < count or len(ended) < 6:
+        message = consumer.poll(60)
+        assert message is not None, f"{len(found)} of {count} records"
+        if message.error():
+            ended.add(message.partition())
+        else:
+            found.append((message.partition(), message.key(), message.value(), message.headers()))
+    consumer.close()
+    return found
+
+
+def test_columns_become_records(spark: SparkSession, broker: BarnabasProcess, topic: str) -> None:
+    frame = spark.createDataFrame(
+        [
+            (bytearray(b"k"), bytearray(b"v"), topic, 4, [("h", bytearray(b"1")), ("h", None)]),
+            (None, None, topic, 2, None),
+        ],
+        "key binary, value binary, topic string, partition int, "
+        "headers array<struct<key: string, value: binary>>",
+    )
+
+    write(frame, broker)
+
+    assert sorted(consume(broker, topic, 2), key=lambda row: row[0]) == [
+        (2, None, None, None),
+        (4, b"k", b"v", [("h", b"1"), ("h", None)]),
+    ]
+
+
+def test_keys_land_where_java_puts_them(
+    spark: SparkSession, broker: BarnabasProcess, topic: str
+) -> None:
+    rows = [(key.decode(), "v") for key in JAVA_PLACES]
+
+    write(spark.createDataFrame(rows, "key string, value string"), broker, topic=topic)
+
+    assert {row[1]: row[0] for row in consume(broker, topic, len(rows))} == JAVA_PLACES
+
+
+def test_wrong_columns_are_said_before_anything_runs(
+    spark: SparkSession, broker: BarnabasProcess, topic: str
+) -> None:
+    with pytest.raises(PySparkException, match="column value: string or binary"):
+        write(spark.range(3).withColumnRenamed("id", "value"), broker, topic=topic)
+
+
+def test_a_batch_that_is_done_again_is_not_written_again(
+    spark: SparkSession,
+    broker: BarnabasProcess,
+    topic: str,
+    topic_name: Callable[[], str],
+    tmp_path: Path,
+) -> None:
+    source = create_topic(broker.bootstrap, topic_name(), 3)
+    produce(broker.bootstrap, source, [{"value": b"%d" % i} for i in range(300)])
+
+    def run() -> None:
+        query = (
+            spark.readStream.format("barnabas")
+            .option("kafka.bootstrap.servers", broker.bootstrap)
+            .option("subscribe", source)
+            .option("startingOffsets", "earliest")
+            .option("maxOffsetsPerTrigger", "150")
+            .load()
+            .select("key", "value")
+            .writeStream.format("barnabas")
+            .option("kafka.bootstrap.servers", broker.bootstrap)
+            .option("topic", topic)
+            .option("exactlyOnce", "true")
+            .option("checkpointLocation", str(tmp_path))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(QUERY_S)
+
+    run()
+    commits = sorted((tmp_path / "commits").glob("[0-9]*"))
+    shutil.copytree(tmp_path / "commits", tmp_path / "kept")
+    last = commits[-1]
+    last.unlink()  # as if the driver had died after its tasks had committed
+    (last.parent / f".{last.name}.crc").unlink(missing_ok=True)
+    run()
+
+    values = [row[2] for row in consume(broker, topic, 300)]
+    assert len(values) == 300
+    assert {int(value) for value in values if isinstance(value, bytes)} == set(range(300))
+
+
+def test_a_named_job_is_written_once(
+    spark: SparkSession, broker: BarnabasProcess, topic: str
+) -> None:
+    frame = spark.range(0, 100, numPartitions=3).selectExpr("cast(id as string) as value")
+    once = {"topic": topic, "exactlyOnce": "true", "exactlyOnceId": topic}
+
+    write(frame, broker, **once)
+    write(frame, broker, **once)
+
+    assert len(consume(broker, topic, 100)) == 100
+
+
+def test_everything_that_was_read_can_be_written_back(
+    spark: SparkSession, broker: BarnabasProcess, topic: str, topic_name: Callable[[], str]
+) -> None:
+    copy = create_topic(broker.bootstrap, topic_name(), 6)
+    produce(broker.bootstrap, topic, mixed(60))
+    frame = (
+        spark.read.format("barnabas")
+        .option("kafka.bootstrap.servers", broker.bootstrap)
+        .option("subscribe", topic)
+        .option("includeHeaders", "true")
+        .load()
+    )
+
+    write(frame, broker, topic=copy)
+
+    assert sorted(map(repr, consume(broker, copy, 60))) == sorted(
+        map(repr, consume(broker, topic, 60))
+    )
