@@ -208,6 +208,11 @@ OTHER_TOOLS = {
     "barnabas completion",
 }
 """Those that ask no broker."""
+OF_LAB_AND_PIPELINES = {
+    f"barnabas {name}" for name in TOOLS if name.split()[0] in ("lab", "pipeline")
+}
+"""What else is wrong with their options: test_lab_programs.py, test_lab_scenarios.py and
+test_pipelines.py."""
 
 
 def of(name: str, arguments: str, address: str, folder: Path) -> list[str | Path]:
@@ -237,10 +242,10 @@ def fault(command: list[str | Path]) -> str:
 def test_every_tool_is_tried() -> None:
     names = {tool.script or f"barnabas {name}" for name, tool in TOOLS.items()}
 
-    assert names == set(TOOLS_OF_BROKERS) | OTHER_TOOLS
+    assert names == set(TOOLS_OF_BROKERS) | OTHER_TOOLS | OF_LAB_AND_PIPELINES
 
 
-@pytest.mark.parametrize("name", sorted({*TOOLS_OF_BROKERS, *OTHER_TOOLS}))
+@pytest.mark.parametrize("name", sorted({*TOOLS_OF_BROKERS, *OTHER_TOOLS, *OF_LAB_AND_PIPELINES}))
 def test_an_unknown_option_is_named(name: str) -> None:
     program, *words = name.split()
 

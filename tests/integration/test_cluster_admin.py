@@ -70,14 +70,22 @@ def partition_folders(data_dir: Path, topic: str) -> set[str]:
 
 
 class Load:
-    """A producer that never rests: one record after the other, all acknowledged by all."""
+    """A producer that never rests: one record after the other, all acknowledged by all.
+
+    Idempotent: what it has sent to a leader that then ceases to be one, it sends again.
+    """
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.acknowledged: list[bytes] = []
         self.refused: list[str] = []
         self._topic = topic
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 1, "log_level": 0}
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 1,
+                "log_level": 0,
+            }
         )
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run)
