@@ -34,6 +34,7 @@ class Terminal:
         self.resize(columns, rows)
         self.modes = termios.tcgetattr(theirs)
         """How the terminal was set before the program had it."""
+        inherited = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
         self.process = subprocess.Popen(
             command,
             stdin=theirs,
@@ -41,7 +42,7 @@ class Terminal:
             stderr=theirs,
             close_fds=True,
             cwd=folder,
-            env={**os.environ, "TERM": "xterm-256color", **(env or {})},
+            env={**inherited, "TERM": "xterm-256color", **(env or {})},
             preexec_fn=_take_terminal,  # noqa: PLW1509  # the child must own the terminal
         )
         self._theirs = theirs
