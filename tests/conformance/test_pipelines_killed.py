@@ -25,6 +25,11 @@ def test_each_row_is_there_once_whatever_was_killed(tmp_path: Path) -> None:
             report=print,
         )
         sent = archive_rounds(
-            broker, tmp_path, victims=("executor",), records=RECORDS, chance=chance, report=print
+            broker,
+            tmp_path,
+            victims=("driver", "executor"),
+            records=RECORDS,
+            chance=chance,
+            report=print,
         )
         replay_rounds(broker, tmp_path, sent, victims=("driver",), chance=chance, report=print)

@@ -266,7 +266,7 @@ def _children(leader: int, words: str) -> list[int]:
 
 def master_of(victim: str) -> tuple[str, str]:
     """Executors are processes of their own only where there is a cluster, if a small one."""
-    return ("--master", "local-cluster[2,1,700]" if victim == "executor" else "local[2]")
+    return ("--master", "local-cluster[2,1,1024]" if victim == "executor" else "local[2]")
 
 
 def make_topic(broker: BarnabasProcess, name: str) -> None:
