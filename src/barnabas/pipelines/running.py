@@ -190,6 +190,7 @@ def note(
             file.write(json.dumps(asdict(batch)) + "\n")
 
 
+_CALLING = "An error occurred while calling "
 _OURS = re.compile(r"barnabas\.pipelines\.errors\.\w+: (.*)")
 _PYTHON = re.compile(r"^(\w+(?:\.\w+)*(?:Error|Exception)): (.*)$", re.MULTILINE)
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
@@ -207,5 +208,7 @@ def reason_of(text: str) -> str:
     causes = _CAUSE.findall(text)
     if causes:
         return str(causes[-1]).strip()
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip(" :") for line in text.splitlines() if line.strip()]
+    if lines and lines[0].startswith(_CALLING):
+        lines.pop(0)  # what was said stands behind it
     return lines[0] if lines else "the query failed without a word"

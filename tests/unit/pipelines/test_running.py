@@ -76,4 +76,8 @@ def test_the_innermost_cause_is_told() -> None:
 
     assert reason_of(text) == "No space left on device"
     assert reason_of("only this\nand that") == "only this"
+    called = (
+        "An error occurred while calling None.some.Context.\n: some.Exception: too small\n\tat x"
+    )
+    assert reason_of(called) == "some.Exception: too small"
     assert reason_of("") == "the query failed without a word"
