@@ -203,6 +203,7 @@ class BrokerPart:
         if changes.quotas:
             self.broker.quotas.apply(image.quotas)
             self.on_quotas()
+        self.broker.groups.before_changes()
         self.broker.replicas.apply(image, changes)
         self.broker.fenced_lately.apply(image, changes)
         self.broker.replicating.apply(changes)

@@ -221,6 +221,15 @@ class Coordination:
 
     # -- leadership
 
+    def before_changes(self) -> None:
+        """Leaders and in-sync replicas will change: append what was decided under the old ones.
+
+        Otherwise a batch might be refused whose records are in the shard already, and all who wait
+        for the shard with it.
+        """
+        if self._runtime is not None:
+            self._runtime.flush()
+
     def apply(self, changes: ImageChanges) -> None:
         """The metadata changed: load the partitions that this broker now leads, drop the others."""
         topic = self.broker.image.topics.get(self.topic)

@@ -223,6 +223,10 @@ class Runtime:
         self._run_due(slot, now_ms)
         self._writer.flush_later()
 
+    def flush(self) -> None:
+        """Append all that is gathered: what the logs take may be less in a moment."""
+        self._writer.flush_now()
+
     def next_deadline(self) -> int | None:
         """When `tick` has something to do, or earlier."""
         return self._next_deadline

@@ -143,6 +143,11 @@ class Writer:
             self._will_flush = True
             self._at_turn_end(self._flush_all)
 
+    def flush_now(self) -> None:
+        """Append what is gathered before its time; the shell's call then finds nothing to do."""
+        for slot in list(self._gathering):
+            self._flush(slot)
+
     def _flush_all(self) -> None:
         self._will_flush = False
         slots, self._gathering = self._gathering, []

@@ -31,6 +31,20 @@ def test_what_is_decided_in_one_turn_is_one_batch() -> None:
     assert replies == [[1], [3], [6]]
 
 
+def test_what_is_gathered_can_be_appended_before_its_time() -> None:
+    rig = Rig(turns=True)
+    early = rig.send(Add(1))
+
+    rig.runtime.flush()
+    assert len(early) == 1
+    late = rig.send(Add(2))
+    rig.end_turn()
+
+    assert len(late) == 1
+    assert len(rig.log.batches) == 2
+    assert rig.reloads == []
+
+
 def test_the_next_turn_has_a_batch_of_its_own() -> None:
     rig = Rig(turns=True)
     rig.send(Add(1))
