@@ -73,7 +73,7 @@ def verify(path: str) -> Step:
 
 
 def await_moved(jvm: Jvm, broker: Broker, path: str) -> None:
-    while "still moving" in run_step(jvm, broker, verify(path)).out:
+    while "is still in progress" in run_step(jvm, broker, verify(path)).out:
         pass  # each look is a round trip; the test's own time limit bounds it
 
 
