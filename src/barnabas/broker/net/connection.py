@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.base.errors import StorageFailed
 from barnabas.broker.net.buffers import FrameBuffer
-from barnabas.broker.net.parts import COPIED_BYTES_MAX, Slot, encoded_bytes, gather
+from barnabas.broker.net.parts import COPIED_BYTES_MAX, Slot, encoded_bytes, gather, waits
 from barnabas.broker.quotas.clients import ANONYMOUS
 from barnabas.protocol.errors import DecodeError
 
@@ -101,7 +101,8 @@ class Connection(asyncio.BufferedProtocol):
 
         A transport without a socket (TLS in memory, the simulator's) gets copies instead.
         """
-        self._fd, self._sock = fd, (sock := socket.socket(fileno=fd))
+        self._fd = fd
+        self._sock = sock = socket.socket(fileno=fd)
         sock.setblocking(False)
         if sock.family in {socket.AF_INET, socket.AF_INET6}:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -159,8 +160,7 @@ class Connection(asyncio.BufferedProtocol):
             frame.filled += nbytes
             if frame.filled >= frame.need:
                 self._frame_complete(frame)
-        first = self.out[0] if self.out else None  # if that is to come, its `fill` sees to the rest
-        turn.schedule(None if type(first) is Slot and first.parts is None else self)
+        turn.schedule(None if waits(self.out) else self)  # `fill` comes back to it
 
     def pause_writing(self) -> None:
         self._writable = False
