@@ -32,16 +32,26 @@ class Files(Protocol):
     def write(self, path: str, text: str) -> None: ...
 
 
+def jvm_of(spark: SparkSession) -> Any:
+    jvm = spark.sparkContext._jvm  # noqa: SLF001 (PySpark has no public way to it)
+    assert jvm is not None, "a session has a JVM"
+    return jvm
+
+
+def located(spark: SparkSession, name: str) -> tuple[Any, Any]:
+    """A path, which may be an address or a pattern, as Hadoop has it; and its file system."""
+    path = jvm_of(spark).org.apache.hadoop.fs.Path(name)
+    conf = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 (nor to that)
+    return path, path.getFileSystem(conf)
+
+
 class HadoopFiles:
     """`Files` below a root, which may be a path or an address."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.root = root.rstrip("/") or "/"
-        context = spark.sparkContext
-        assert context._jvm is not None  # noqa: SLF001 (PySpark has no public way to its JVM)
-        self._jvm: Any = context._jvm  # noqa: SLF001
-        conf = context._jsc.hadoopConfiguration()  # noqa: SLF001
-        self._fs = self._path("").getFileSystem(conf)
+        self._jvm = jvm_of(spark)
+        _, self._fs = located(spark, self.root)
 
     def _path(self, path: str) -> Any:
         whole = f"{self.root}/{path}" if path else self.root

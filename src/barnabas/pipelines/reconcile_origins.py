@@ -13,6 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from barnabas.pipelines.errors import PipelineError
+from barnabas.pipelines.hadoop_files import located
 from barnabas.pipelines.lake import read_lake
 from barnabas.pipelines.reading import connector_options
 
@@ -58,12 +59,8 @@ def expanded(spark: SparkSession, names: Sequence[str]) -> list[str]:
 
 
 def _files(spark: SparkSession, pattern: str) -> list[str]:
-    context = spark.sparkContext
-    jvm = context._jvm  # noqa: SLF001 (PySpark has no public way to its JVM)
-    assert jvm is not None
-    path = jvm.org.apache.hadoop.fs.Path(pattern)
-    conf = context._jsc.hadoopConfiguration()  # noqa: SLF001
-    matches = path.getFileSystem(conf).globStatus(path)
+    path, file_system = located(spark, pattern)
+    matches = file_system.globStatus(path)
     if not matches:
         raise PipelineError(f"there is no file {pattern}")
     for each in matches:
