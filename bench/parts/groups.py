@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 
 from crowd import BadAnswerError, Crowd, decoded, encoded
 from harness.brokers import Broker
@@ -24,6 +25,8 @@ HEARTBEATS, COMMITS = 30_000, 20_000
 WARM_UP_REQUESTS = 10_000
 FIND_VERSION = 4
 COORDINATOR_S = 60
+REBALANCES = 7
+"""In a round: a single one depends on where in their pause between heartbeats the members are."""
 ASSIGNMENT_INTERVAL_S = 1.1
 """Longer than brokers wait between two assignments of a group unless they are told otherwise."""
 
@@ -136,7 +139,7 @@ def measure(session: Session, shape: Shape, broker: Broker, topic: str) -> dict[
             "commit_us": cpu_us(broker, members, "commit", session.scale(COMMITS)),
         }
         if shape.has_rebalances:
-            found |= rebalances(shape, broker, members, topic)
+            found |= rebalances(session, shape, broker, members, topic)
         found["groups_rss_mb"] = rss_bytes(broker.child.pid) / 1e6
         return found
 
@@ -161,20 +164,23 @@ def check_answer(request: type[Message], answer: bytes) -> None:
         raise BadAnswerError(f"{told!r}")
 
 
-def rebalances(shape: Shape, broker: Broker, members: Members, topic: str) -> dict[str, float]:
-    """A member joins the stable group, then leaves it: time until the group is stable again."""
+def rebalances(
+    session: Session, shape: Shape, broker: Broker, members: Members, topic: str
+) -> dict[str, float]:
+    """A member joins the stable group, then leaves it: medians of the times until it is stable."""
     extra = len(members.crowd) - 1
     group_id = members.members[0].group_id
-    found = {}
-    for metric, act in (
-        ("join_ms", partial(members.arrive, extra, new_member(shape, group_id, topic))),
-        ("leave_ms", partial(members.depart, extra)),
-    ):
-        time.sleep(ASSIGNMENT_INTERVAL_S)
-        began = time.perf_counter()
-        with CpuMeter(broker) as cpu:
-            act()
-            members.settle()
-        found[metric] = (time.perf_counter() - began) * 1e3
-        found[metric.replace("_ms", "_cpu_ms")] = cpu.seconds * 1e3
-    return found
+    found: dict[str, list[float]] = {}
+    for _ in range(session.scale(REBALANCES)):
+        for name, act in (
+            ("join", partial(members.arrive, extra, new_member(shape, group_id, topic))),
+            ("leave", partial(members.depart, extra)),
+        ):
+            time.sleep(ASSIGNMENT_INTERVAL_S)
+            began = time.perf_counter()
+            with CpuMeter(broker) as cpu:
+                act()
+                members.settle()
+            found.setdefault(f"{name}_ms", []).append((time.perf_counter() - began) * 1e3)
+            found.setdefault(f"{name}_cpu_ms", []).append(cpu.seconds * 1e3)
+    return {metric: median(values) for metric, values in found.items()}

@@ -167,3 +167,21 @@ def test_everything_that_was_read_can_be_written_back(
     assert sorted(map(repr, consume(broker, copy, 60))) == sorted(
         map(repr, consume(broker, topic, 60))
     )
+
+
+def test_a_task_that_fails_after_many_rows_leaves_none_of_them(
+    spark: SparkSession, broker: BarnabasProcess, topic: str
+) -> None:
+    """What writes its rows sees no error: they just end, after the whole batches of Arrow."""
+    once = {"topic": topic, "exactlyOnce": "true", "exactlyOnceId": topic}
+
+    def rows(broken: int) -> DataFrame:
+        value = f"if(id = {broken}, raise_error('planted'), cast(id as string)) as value"
+        return spark.range(0, 25_000, numPartitions=1).selectExpr(value)
+
+    with pytest.raises(PySparkException, match="planted"):
+        write(rows(24_000), broker, **once)
+    write(rows(-1), broker, **once)
+
+    found = [int(bytes(row[2])) for row in consume(broker, topic, 25_000)]
+    assert sorted(found) == list(range(25_000))

@@ -23,10 +23,16 @@ from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages import (
     describe_producers,
     describe_transactions,
+    end_txn,
     init_producer_id,
     list_transactions,
     write_txn_markers,
 )
+
+KEEPS_EPOCH = 4
+"""The last version of EndTxn that leaves the producer's epoch as it is, so that it can be sent
+again when its answer was lost.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +177,23 @@ class TransactionAdmin(OverBrokers):
                         check_code(partition.error_code)
 
         self.brokers.patience.until_settled(attempt)
+
+    def end(
+        self, transactional_id: str, *, producer_id: int, producer_epoch: int, is_commit: bool
+    ) -> None:
+        """Commits or aborts what a producer, which may be gone, has left open under that epoch."""
+        request = end_txn.EndTxnRequest(
+            transactional_id=transactional_id,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            committed=is_commit,
+        )
+
+        def ask(broker_id: int, connection: Connection) -> None:
+            answer = connection.call(request, end_txn.EndTxnResponse, at_most=KEEPS_EPOCH)
+            check_code(answer.error_code)
+
+        self.brokers.ask_coordinator(transactional_id, TRANSACTION, ask)
 
     def terminate(self, transactional_id: str) -> None:
         """Ends whatever is open under a transactional id, and fences its producer."""

@@ -116,18 +116,20 @@ class Connection:
         version = min(high, api.max_version)
         return version if version >= max(low, api.min_version) else None
 
-    def call(self, request: Message, answer: type[Response]) -> Response:
-        """Sends a request and waits for its answer."""
-        self.send(request)
+    def call(
+        self, request: Message, answer: type[Response], *, at_most: int | None = None
+    ) -> Response:
+        """Sends a request and waits for its answer.  `at_most`: the highest version to choose."""
+        self.send(request, at_most=at_most)
         return self.receive(answer)
 
-    def send(self, request: Message) -> None:
+    def send(self, request: Message, *, at_most: int | None = None) -> None:
         """Sends a request whose answer `receive` will fetch: several brokers can work meanwhile."""
         key = ApiKey(request.api_key)
         version = self.version_of(key)
         if version is None:
             raise NotOfferedError(self._address, APIS[key].name)
-        self._send(request, version)
+        self._send(request, version if at_most is None else min(version, at_most))
 
     def _broker_versions(self) -> dict[int, tuple[int, int]]:
         if self._versions is None:

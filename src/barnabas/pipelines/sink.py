@@ -2,14 +2,15 @@
 
 Every task has a producer of its own.  A task that fails is done again by Spark, and so is a batch
 of a stream after a restart: the plain sink then writes some records twice (at least once, like
-Spark's own connector).  With `exactlyOnce=true` a task is one transaction, see `exactly_once.py`.
+Spark's own connector).  With `exactlyOnce=true` a task is one transaction, which the driver commits
+when all tasks have succeeded: see `exactly_once.py`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 import pyarrow as pa
@@ -23,9 +24,10 @@ from pyspark.sql.types import StructType
 
 from barnabas.client.connect import open_producer
 from barnabas.client.errors import ClientError, NotReachableError
+from barnabas.pipelines import exactly_once
 from barnabas.pipelines.cluster import Pauses
 from barnabas.pipelines.errors import PipelineError
-from barnabas.pipelines.exactly_once import Once, write_once
+from barnabas.pipelines.exactly_once import Once, Prepared
 from barnabas.pipelines.options import SinkOptions
 from barnabas.pipelines.rows import check_columns, has_headers, messages_of, rows_of
 
@@ -54,14 +56,17 @@ CONNECT_S = 60.0
 QUERY_ID = "sql.streaming.queryId"
 BATCH_ID = "streaming.sql.batchId"
 
+Messages: TypeAlias = list[WriterCommitMessage | None]
+"""What the tasks of a batch say to the driver; None from one that failed."""
+
 
 class Written(WriterCommitMessage):
     """What a task did."""
 
-    def __init__(self, rows: int, *, is_repeated: bool = False) -> None:
+    def __init__(self, rows: int, prepared: Prepared | None = None) -> None:
         self.rows = rows
-        self.is_repeated = is_repeated
-        """Whether all of it had been written before, and was passed over."""
+        self.prepared = prepared
+        """What the driver has to commit."""
 
 
 class Failures:
@@ -149,7 +154,10 @@ def _columns(schema: StructType) -> dict[str, str]:
 
 
 class TaskWriter:
-    """What a task does with its rows.  Made on the driver, where wrong columns are noticed."""
+    """What a task does with its rows, and the driver when all tasks are done.
+
+    Made on the driver, where wrong columns are noticed.
+    """
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         check_columns(_columns(schema), options.topic)
@@ -171,14 +179,23 @@ class TaskWriter:
             "transactional.id": once.name,
             "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
         }
-        rows, is_repeated = write_once(
-            once,
-            lambda: Sender(self._options, **more),
-            self._options.properties,
-            batches,
-            self._topic_of,
+        return Written(
+            *exactly_once.prepare(
+                once,
+                lambda: Sender(self._options, **more),
+                self._options.properties,
+                batches,
+                self._topic_of,
+            )
         )
-        return Written(rows, is_repeated=is_repeated)
+
+    def commit(self, messages: Messages) -> None:
+        if prepared := _prepared(messages):
+            exactly_once.commit(prepared, self._options.properties)
+
+    def abort(self, messages: Messages) -> None:
+        if prepared := _prepared(messages):
+            exactly_once.abort(prepared, self._options.properties)
 
     def _once(self) -> Once:
         """A batch of a stream is known by its query and number, a job by its own name alone."""
@@ -194,14 +211,25 @@ class TaskWriter:
         return self._options.topic or next(rows_of(batch, None)).topic
 
 
+def _prepared(messages: Messages) -> list[Prepared]:
+    written = [message for message in messages if isinstance(message, Written)]
+    return [message.prepared for message in written if message.prepared is not None]
+
+
 class TopicWriter(DataSourceArrowWriter):
-    """A batch.  Tasks commit by themselves: there is nothing left to do when all have."""
+    """A batch."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._task = TaskWriter(options, schema)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         return self._task.write(iterator)
+
+    def commit(self, messages: Messages) -> None:
+        self._task.commit(messages)
+
+    def abort(self, messages: Messages) -> None:
+        self._task.abort(messages)
 
 
 class TopicStreamWriter(DataSourceStreamArrowWriter):
@@ -212,3 +240,9 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         return self._task.write(iterator)
+
+    def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 (Spark's name)
+        self._task.commit(messages)
+
+    def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        self._task.abort(messages)
