@@ -74,7 +74,7 @@ class Writer:
             slot.drain(self._effect)
             return
         runs: Iterable[Sequence[CoordinatorRecord]] = (decision.records,)
-        if not decision.atomic:
+        if len(decision.records) > 1 and not decision.atomic:
             runs = runtime_codec.split(decision.records, max_batch_bytes=self._max_batch_bytes)
         pending: Pending | None = None
         try:

@@ -116,7 +116,7 @@ def check_commit(
             generation=epoch,
             transactional=False,
         )
-        if member is not None and group.state in {State.STABLE, State.PREPARING}:
+        if member is not None and group.state in (State.STABLE, State.PREPARING):
             state.touch(group.group_id, member.member_id, member.session_timeout_ms, now_ms)
 
 
