@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from barnabas_process import BarnabasProcess
 from confluent_kafka import Consumer
+from eventually import eventually
 from pyspark.errors import PySparkException
 from spark_here import QUERY_S
 from topic_records import create_topic, mixed, produce
+
+from barnabas.client.errors import RefusedError
+from barnabas.client.transaction_admin import TransactionAdmin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -169,6 +173,14 @@ def test_everything_that_was_read_can_be_written_back(
     )
 
 
+def is_open(admin: TransactionAdmin, transactional_id: str) -> bool:
+    try:
+        return admin.describe(transactional_id).state == "Ongoing"
+    except RefusedError as error:
+        assert error.name == "TRANSACTIONAL_ID_NOT_FOUND"
+        return False
+
+
 def test_a_task_that_fails_after_many_rows_leaves_none_of_them(
     spark: SparkSession, broker: BarnabasProcess, topic: str
 ) -> None:
@@ -181,6 +193,13 @@ def test_a_task_that_fails_after_many_rows_leaves_none_of_them(
 
     with pytest.raises(PySparkException, match="planted"):
         write(rows(24_000), broker, **once)
+    with TransactionAdmin.connect({"bootstrap.servers": broker.bootstrap}) as admin:
+        # Its process goes on with the rows it has; whoever comes later ends that.
+        eventually(
+            lambda: is_open(admin, f"barnabas-{topic}-0"),
+            timeout_s=120,
+            what="the process of the task that failed writes",
+        )
     write(rows(-1), broker, **once)
 
     found = [int(bytes(row[2])) for row in consume(broker, topic, 25_000)]

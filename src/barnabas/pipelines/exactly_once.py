@@ -134,8 +134,8 @@ def prepare(
         sender.finish()
         # Last, because it succeeds only under the epoch that was looked up, or an earlier one.
         _record(once, sender.producer, properties, topic_of(first), count)
-    except BaseException:
-        _abort(sender.producer, once)
+    except BaseException as error:
+        _abort(sender.producer, once, error)
         raise
     return count, prepared
 
@@ -225,11 +225,20 @@ def _retried(step: Callable[[], object], name: str) -> None:
             return
 
 
-def _abort(producer: Producer, once: Once) -> None:
-    """As well as it goes: what is left open is aborted by the successor, or by time."""
-    from confluent_kafka import KafkaException
+def _abort(producer: Producer, once: Once, reason: BaseException) -> None:
+    """As well as it goes: what is left open is aborted by the successor, or by time.
+
+    `PipelineError` if the reason for it all was that there is a successor already.
+    """
+    from confluent_kafka import KafkaError, KafkaException
 
     try:
         producer.abort_transaction()
     except KafkaException as error:
-        LOG.warning("%s: not aborted: %s", once.name, error.args[0].str())
+        fault = error.args[0]
+        if fault.code() == KafkaError._FENCED:  # noqa: SLF001 (its public name)
+            raise PipelineError(
+                f"{once.name}: a later attempt of this task, or another query with the same "
+                "checkpoint, writes under this name"
+            ) from reason
+        LOG.warning("%s: not aborted: %s", once.name, fault.str())
