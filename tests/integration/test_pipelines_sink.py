@@ -177,7 +177,8 @@ def is_open(admin: TransactionAdmin, transactional_id: str) -> bool:
     try:
         return admin.describe(transactional_id).state == "Ongoing"
     except RefusedError as error:
-        assert error.name == "TRANSACTIONAL_ID_NOT_FOUND"
+        if error.name != "TRANSACTIONAL_ID_NOT_FOUND":
+            raise
         return False
 
 
