@@ -9,6 +9,9 @@ JOBS ?= 2
 DATA ?= data
 PYTEST := $(BIN)/python -m pytest
 
+# Tests start thousands of processes: modules are compiled once, not by each of them.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help run test lint unit conformance bench soak sim-long fuzz format clean
 
 help: ## List the targets

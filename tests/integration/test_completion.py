@@ -162,6 +162,15 @@ def test_the_scripts_are_told_what_they_ask(
     assert "--describe" in candidates("kafka-topics --de")
 
 
+def test_scenarios_of_the_lab_are_completed(shell: Terminal) -> None:
+    shell.type(b"barnabas lab show uncl\t")
+    shell.read_until(b"ean-election")
+    shell.type(b"-f\t\n")
+
+    shell.read_until(b"No unclean election: offline")
+    assert candidates("barnabas lab run 4.2") == ["4.2", "4.2-fix"]
+
+
 def test_a_shell_that_is_not_known_is_refused() -> None:
     for words, said in (["tcsh"], '"tcsh" is not a shell known here'), ([], "which shell?"):
         done = subprocess.run(

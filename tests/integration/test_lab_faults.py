@@ -12,11 +12,16 @@ from barnabas.lab.cluster.cluster import LabCluster
 from barnabas.lab.faults.conditions import acked, committed, requests, sent
 
 PATIENCE_S = 60
+SETTINGS = {
+    "group.consumer.min.heartbeat.interval.ms": "200",
+    "group.consumer.heartbeat.interval.ms": "200",
+}
+"""Members of either protocol soon hear that they are out."""
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LabCluster]:
-    with LabCluster() as made:
+    with LabCluster(settings=SETTINGS) as made:
         yield made
 
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from barnabas_process import BarnabasProcess
+from confluent_kafka.admin import AdminClient, NewTopic
 from lab_programs import LabPrograms, Program
 
 from barnabas.client.group_admin import Group, GroupAdmin
 from barnabas.lab.programs.reading import read_topic
 from barnabas.lab.verdict.journal import What
 
-BIN = Path(sys.executable).parent
-
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BarnabasProcess]:
-    """Whose groups do not wait for members that may come."""
+    """Whose groups wait neither for members that may come nor long for those that are gone."""
+    settings = ["group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=500"]
     data = tmp_path_factory.mktemp("broker") / "data"
-    with BarnabasProcess(data, "group.initial.rebalance.delay.ms=0") as process:
+    with BarnabasProcess(data, *settings) as process:
         yield process
 
 
@@ -32,37 +30,9 @@ def lab(
     broker: BarnabasProcess, topic_name: Callable[[], str], tmp_path: Path
 ) -> Iterator[LabPrograms]:
     with LabPrograms(tmp_path, broker.bootstrap, topic_name()) as programs:
-        create(programs, partitions=2)
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin.create_topics([NewTopic(programs.topic, 1)])[programs.topic].result()
         yield programs
-
-
-def create(lab: LabPrograms, *, partitions: int) -> None:
-    subprocess.run(
-        [
-            BIN / "kafka-topics",
-            "--create",
-            f"--bootstrap-server={lab.bootstrap}",
-            f"--topic={lab.topic}",
-            f"--partitions={partitions}",
-        ],
-        check=True,
-        capture_output=True,
-        timeout=60,
-    )
-
-
-def steer(lab: LabPrograms, word: str) -> None:
-    subprocess.run(
-        [
-            BIN / "kafka-console-producer",
-            f"--bootstrap-server={lab.bootstrap}",
-            f"--topic={lab.topic}",
-        ],
-        input=f"{word}\n".encode(),
-        check=True,
-        capture_output=True,
-        timeout=60,
-    )
 
 
 def members(lab: LabPrograms) -> int:
@@ -74,7 +44,7 @@ def members(lab: LabPrograms) -> int:
 
 def test_by_default_both_logs_are_the_same(lab: LabPrograms) -> None:
     lab.produce()
-    lab.consume()
+    lab.consume_all()
 
     assert lab.verdict().is_clean
     found = lab.lab("diff", "--json")
@@ -150,13 +120,13 @@ def test_acks_and_offsets_are_those_of_the_broker(lab: LabPrograms) -> None:
 def test_quit_leaves_the_group_and_crash_does_not(lab: LabPrograms) -> None:
     leaving = lab.consumer("leaving")
     leaving.await_event(What.ASSIGNED)
-    steer(lab, "quit")
+    lab.steer("quit")
     assert leaving.wait() == 0, leaving.output()
     assert members(lab) == 0
 
     crashing = lab.consumer("crashing", session_timeout=45_000)
     crashing.await_event(What.ASSIGNED)
-    steer(lab, "crash")
+    lab.steer("crash")
     assert crashing.wait() == 1
     assert crashing.output().endswith("barnabas lab consumer: crashed, as the message said\n")
     assert members(lab) == 1
@@ -170,7 +140,7 @@ def test_sigterm_commits_and_leaves(lab: LabPrograms) -> None:
     assert first.stop() == 143
 
     assert members(lab) == 0
-    second = lab.consume("second")
+    second = lab.consume_all("second")
     assert second.events(What.PROCESSED) == []
 
 
@@ -180,7 +150,7 @@ def killed_after_the_first_commit(lab: LabPrograms, **options: object) -> Progra
     first = lab.consumer("first", wait_after_record=20, **told)
     first.await_event(What.COMMITTED)
     first.kill()
-    return lab.consume("second", **told)
+    return lab.consume_all("second", **told)
 
 
 def test_committing_the_position_of_the_poll_too_early_loses_records(lab: LabPrograms) -> None:
@@ -203,7 +173,7 @@ def test_committing_after_the_batch_loses_nothing(lab: LabPrograms) -> None:
 
 def test_without_a_commit_all_comes_again(lab: LabPrograms) -> None:
     lab.produce(num_records_per_roll=20)
-    first = lab.consumer("first", auto_commit="false", session_timeout=6000)
+    first = lab.consumer("first", auto_commit="false", session_timeout=1500, heartbeat_interval=300)
     lab.await_processed(lambda keys: len(keys) == 20, first)
     first.kill()
     second = lab.consumer("second", auto_commit="false")

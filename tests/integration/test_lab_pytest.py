@@ -10,7 +10,6 @@ from example_app import check_example
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.serializer import Deserializer
 
-from barnabas.lab.cluster.cluster import LabCluster
 from barnabas.lab.cluster.outside import OutsideCluster
 from barnabas.lab.faults.fault import NotPossible
 from barnabas.lab.faults.faults import Faults
@@ -22,12 +21,6 @@ from barnabas.lab.testing.recorder import Recorder
 
 def test_the_example_fails_where_its_bug_is_and_names_the_lost_orders() -> None:
     check_example()
-
-
-def test_the_example_runs_against_another_cluster_by_its_address() -> None:
-    """Here another one of ours; Apache Kafka's turn is in the conformance tests."""
-    with LabCluster() as elsewhere:
-        check_example("--kafka-bootstrap", elsewhere.bootstrap)
 
 
 def test_topics_and_groups_are_the_tests_own(kafka: Kafka) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 from barnabas_process import BarnabasProcess
 from confluent_kafka import Producer
 from pipeline_rounds import PARTITIONS, Sent, check_lake, make_topic, read_committed
+from planted_logs import Planted, judged, plant, scramble
 from pyspark.sql import SparkSession
 
+from barnabas.lab.programs.collecting import SIDES
 from barnabas.pipelines import archive, replay, running, transform
 from barnabas.pipelines.definition import Archive, Reconcile, Replay, Transform
 from barnabas.pipelines.errors import PipelineError
@@ -21,6 +24,7 @@ from barnabas.pipelines.reconcile import reconcile
 from barnabas.pipelines.reconcile_report import Count, Report
 
 TopicName = Callable[[], str]
+ALL = 100_000
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +238,26 @@ def test_planted_differences_are_found_with_their_lines(
         ("reordered", "20"): (21, 25),
         ("reordered", "22"): (23, 23),
     }
+
+
+@pytest.mark.parametrize("make", [plant, scramble])
+def test_reconcile_and_the_verdict_of_the_lab_find_the_same(
+    spark: SparkSession, tmp_path: Path, make: Callable[..., object]
+) -> None:
+    """Logs are large or small: what is wrong with them does not depend on who looks."""
+    make(tmp_path, seed=7)
+    logs = [f"{tmp_path}/{side}/payload-*.log" for side in SIDES]
+
+    definition = Reconcile(sent=(logs[0],), received=(logs[1],), limit=ALL)
+    report = reconcile(spark, definition, {}, str(tmp_path / "found"))
+
+    found = Planted(Counter(), Counter(), Counter(), Counter())
+    for each in report.findings:
+        getattr(found, each.kind)[each.partition, each.key] += each.times
+    assert all(found)
+    assert found == judged(tmp_path)
+    for kind, records in found._asdict().items():
+        assert sum(getattr(count, kind) for count in report.counts) == records.total()
 
 
 def test_a_line_that_is_no_record_stops_the_comparison(spark: SparkSession, tmp_path: Path) -> None:

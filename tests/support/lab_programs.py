@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from confluent_kafka import Producer
 from eventually import eventually
 
 from barnabas.lab.programs.journaling import JournalReader, read_journals
@@ -117,6 +118,21 @@ class LabPrograms:
     def consume(self, name: str = "consumer", **options: object) -> Program:
         """Until nothing more comes."""
         program = self.consumer(name, **{"idle_exit": self.silence_ms, **options})
+        assert program.wait() == 0, program.output()
+        return program
+
+    def steer(self, word: str) -> None:
+        """A message that steers whoever reads it."""
+        producer = Producer({"bootstrap.servers": self.bootstrap})
+        producer.produce(self.topic, word)
+        assert producer.flush(TIMEOUT_S) == 0
+
+    def consume_all(self, name: str = "consumer", **options: object) -> Program:
+        """All that is there: `quit` is put behind it.  Of a topic with one partition: else some of
+        another one could come after that message.
+        """
+        self.steer("quit")
+        program = self.consumer(name, **options)
         assert program.wait() == 0, program.output()
         return program
 

@@ -1,4 +1,4 @@
-"""Payload logs in which known records are lost, doubled, swapped and foreign."""
+"""Payload logs in which records are lost, doubled, swapped and foreign; what a verdict finds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from barnabas.lab.programs.collecting import history_of_logs, logs_of
 from barnabas.lab.programs.payload_log import PayloadLog
 from barnabas.lab.programs.quotations import quotation
+from barnabas.lab.verdict.judging import judge
 
 PARTITIONS = 3
 TOPIC = "planted"
@@ -56,6 +58,34 @@ def plant(folder: Path, *, seed: int, count: int = 3000) -> Planted:
     _write(folder / "producer", [_sent(part) for part in (range(half), range(half, count))])
     _write(folder / "consumer", [{0: lanes[0], 1: lanes[1]}, {2: lanes[2]}])
     return Planted(*(+each for each in planted))
+
+
+def scramble(folder: Path, *, seed: int, count: int = 1000) -> None:
+    """Writes logs in which anything may be: a record that was sent by two, and received by three,
+    in any order, and of which one log has another value."""
+    chance = random.Random(seed)
+    for side, logs in (("producer", 2), ("consumer", 3)):
+        _write(folder / side, [_any(chance, count // logs) for _ in range(logs)])
+
+
+def _any(chance: random.Random, count: int) -> dict[int, list[tuple[str, str]]]:
+    lanes: dict[int, list[tuple[str, str]]] = {}
+    for _ in range(count):
+        number = chance.randrange(2 * count)
+        value = quotation(number if chance.random() < 0.9 else number + 1)
+        lanes.setdefault(number % PARTITIONS, []).append((str(number), value))
+    return lanes
+
+
+def judged(folder: Path) -> Planted:
+    """What the lab's verdict finds in these logs."""
+    verdict = judge(history_of_logs(logs_of(folder, "producer"), logs_of(folder, "consumer")))
+    return Planted(
+        *(
+            Counter((one.partition, one.key or "") for one in getattr(verdict, kind))
+            for kind in Planted._fields
+        )
+    )
 
 
 def _sent(numbers: range) -> dict[int, list[tuple[str, str]]]:

@@ -28,7 +28,7 @@ class Command:
     """How few and how many plain words may stand beside the options."""
     word_values: Sequence[str] = ()
     """What the first of them may be, where that is known; shells complete it."""
-    words_are: Literal["", "topics", "files"] = ""
+    words_are: Literal["", "topics", "files", "scenarios"] = ""
     """Of which kind they are, if a shell can complete that."""
     notes: Sequence[str] = ()
     failure: str = ""

@@ -1,6 +1,6 @@
 """What could come next on a command line that is being typed.  Pure.
 
-Names of a cluster are asked for by whoever calls this, and only if they are wanted.
+Names of a cluster, and of scenarios, are looked up by whoever calls this, and only if wanted.
 
 The declarations of the tools say everything: which options there are, whether a value follows, and
 which.  A shell's script sends the line up to the cursor and shows what comes back.
@@ -30,9 +30,11 @@ class Kind(Enum):
     TOPICS = auto()
     GROUPS = auto()
     FILES = auto()
+    SCENARIOS = auto()
+    """Of the lab."""
 
 
-KINDS = {"topics": Kind.TOPICS, "files": Kind.FILES}
+KINDS = {"topics": Kind.TOPICS, "files": Kind.FILES, "scenarios": Kind.SCENARIOS}
 NAMES = {
     "topic": Kind.TOPICS,
     "topics": Kind.TOPICS,
@@ -73,9 +75,9 @@ class Wanted:
     kind: Kind = Kind.NOTHING
     place: Place = Place()
 
-    def matching(self, names: Sequence[str] = ()) -> list[Candidate]:
-        """Whole words that the current one may become; `names` are those of a cluster."""
-        everything = (*self.candidates, *map(Candidate, names))
+    def matching(self, found: Sequence[Candidate] = ()) -> list[Candidate]:
+        """Whole words that the current one may become; `found` are those of the wanted kind."""
+        everything = (*self.candidates, *found)
         return [
             Candidate(self.before + each.text, each.about)
             for each in everything

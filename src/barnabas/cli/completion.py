@@ -12,7 +12,7 @@ from barnabas.cli.common import DEFAULT_BOOTSTRAP, read_file
 from barnabas.cli.options import Option, Parsed, UsageError
 
 if TYPE_CHECKING:
-    from barnabas.cli.completing import Place, Wanted
+    from barnabas.cli.completing import Candidate, Place, Wanted
     from barnabas.cli.tools import Tool
     from barnabas.client.brokers import Brokers
 
@@ -51,23 +51,32 @@ def run(args: Parsed) -> int:
 
 
 def _print_candidates(line: str, shell: str) -> None:
-    from barnabas.cli.completing import Kind, complete, lines_for
+    from barnabas.cli.completing import Candidate, Kind, complete, lines_for
     from barnabas.cli.completion_scripts import FILES
 
     wanted = complete(line, _command_of)
     if wanted.kind is Kind.FILES:
         print(FILES)
         return
-    names: Sequence[str] = ()
-    if wanted.kind is not Kind.NOTHING:
-        names = _names(wanted)
-    lines = lines_for(shell, line, wanted.matching(names))
+    found: Sequence[Candidate] = ()
+    if wanted.kind is Kind.SCENARIOS:
+        found = _scenarios()
+    elif wanted.kind is not Kind.NOTHING:
+        found = [Candidate(name) for name in _names(wanted)]
+    lines = lines_for(shell, line, wanted.matching(found))
     sys.stdout.write("".join(f"{each}\n" for each in lines))
 
 
 def _command_of(tool: Tool) -> Command:
     command: Command = import_module(tool.module).COMMAND
     return command
+
+
+def _scenarios() -> list[Candidate]:
+    from barnabas.cli.completing import Candidate
+    from barnabas.lab.scenarios.catalogue import all_scenarios
+
+    return [Candidate(each.name, each.title) for each in all_scenarios().values()]
 
 
 def _names(wanted: Wanted) -> list[str]:

@@ -175,6 +175,7 @@ COMMAND = Command(
     options=(ALL, TIMES, SET, HTML, KEEP, QUIET, JSON, BOOTSTRAP),
     run=run,
     words=(0, 100),
+    words_are="scenarios",
     notes=(
         (
             "Ends with 0 if every run came out as its scenario predicts, loss and duplicates "

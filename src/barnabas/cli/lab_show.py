@@ -39,4 +39,5 @@ COMMAND = Command(
     options=(),
     run=run,
     words=(1, 100),
+    words_are="scenarios",
 )

@@ -52,7 +52,7 @@ def wanted(line: str) -> Wanted:
 
 
 def texts(line: str, *names: str) -> list[str]:
-    return [each.text for each in wanted(line).matching(names)]
+    return [each.text for each in wanted(line).matching([Candidate(name) for name in names])]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,8 @@ def test_names_of_the_cluster_are_wanted_from_the_brokers_of_the_line() -> None:
     line = wanted("kafka-topics --broker-list h:1 --topic or")
 
     assert (line.kind, line.place) == (Kind.TOPICS, Place("h:1"))
-    assert [each.text for each in line.matching(["orders", "payments"])] == ["orders"]
+    found = [Candidate("orders"), Candidate("payments")]
+    assert line.matching(found) == [Candidate("orders")]
     assert wanted("kafka-topics --group ").kind is Kind.GROUPS
     assert wanted("kafka-topics --bootstrap-server=h:2 --topic=").place == Place("h:2")
     assert wanted("kafka-topics --topic ").place == Place()
@@ -135,7 +136,7 @@ def test_other_programs_are_none_of_our_business() -> None:
 
 def test_bash_is_given_what_comes_after_its_wordbreaks() -> None:
     line = "kafka-topics --topic=or"
-    found = wanted(line).matching(["orders"])
+    found = wanted(line).matching([Candidate("orders")])
 
     assert lines_for("bash", line, found) == ["orders"]
     assert lines_for("zsh", line, found) == ["--topic=orders"]

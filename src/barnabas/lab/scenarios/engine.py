@@ -28,7 +28,7 @@ from barnabas.lab.scenarios.watcher import Watcher
 from barnabas.lab.timeline.live import Recorder
 from barnabas.lab.timeline.model import Kind, Timeline
 from barnabas.lab.verdict.journal import history_of
-from barnabas.lab.verdict.judging import Verdict, judge
+from barnabas.lab.verdict.judging import Verdict, judge, named_anew
 from barnabas.lab.verdict.records import ReceivedRecord, SentRecord, StoredRecord
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _verdict(stage: Stage) -> Verdict:
 
         stored = read_topic({"bootstrap.servers": stage.cluster.bootstrap}, stage.topic)
         history.stored = [_keyed(each) if by_key else each for each in stored]
-        verdict = judge(history)
+        verdict = named_anew(verdict, history)
     return verdict
 
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 import enum
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.lab.verdict.records import NOWHERE, Outcome
@@ -118,7 +118,7 @@ def judge(history: History) -> Verdict:
         unknown=outcomes[Outcome.UNKNOWN],
         refused=outcomes[Outcome.REFUSED],
         received=len(history.received),
-        lost=_ordered(_lost(history, sent[Outcome.ACKNOWLEDGED], received)),
+        lost=_ordered(_named(_lost(history, sent[Outcome.ACKNOWLEDGED], received), history)),
         duplicated=_ordered(_duplicated(may_be, received)),
         reordered=_ordered(_reordered(history)),
         aborted=_ordered(_aborted(received, sent[Outcome.REFUSED], may_be, aborted)),
@@ -129,6 +129,11 @@ def judge(history: History) -> Verdict:
             for record in records
         ),
     )
+
+
+def named_anew(verdict: Verdict, history: History) -> Verdict:
+    """The verdict on a history of which, since it was judged, the partitions were read."""
+    return replace(verdict, lost=_ordered(_named(verdict.lost, history)))
 
 
 def _allowed(
@@ -187,9 +192,6 @@ def _lost(
 ) -> Iterator[Offence]:
     """A record whose transaction is not known to be committed is not lost: nobody had to see it."""
     not_promised = _of_transactions(history, {False, None})
-    stored = _places(history.stored) if history.stored is not None else None
-    last_stored = _last(history.stored or ())
-    last_seen = _last(history.received)
     anywhere: Counter[Identity] = Counter()
     if any(identity[1] == NOWHERE for identity in acknowledged):
         anywhere.update(_anywhere(record.identity) for record in history.received)
@@ -199,17 +201,24 @@ def _lost(
         seen = anywhere[identity] if identity[1] == NOWHERE else len(received.get(identity, ()))
         missing = len(records) - seen
         for record in records[len(records) - missing :] if missing > 0 else ():
-            place = record.topic, record.partition
-            if stored is None:
-                name = _unread(record.offset, last_seen.get(place, -1))
-            elif identity in stored:
-                there = stored[identity]
-                record = record._replace(partition=there.partition, offset=there.offset)  # noqa: PLW2901
-                later = last_seen.get((there.topic, there.partition), -1) > there.offset
-                name = "poll skip" if later else "unseen"
-            else:
-                name = _unread(record.offset, last_stored.get(place, -1))
-            yield _offence(name, record)
+            yield _offence("lost", record)
+
+
+def _named(lost: Iterable[Offence], history: History) -> Iterator[Offence]:
+    """What kind of loss it was, and where the record is if it is somewhere."""
+    stored = _places(history.stored) if history.stored is not None else None
+    last_stored = _last(history.stored or ())
+    last_seen = _last(history.received)
+    for record in lost:
+        place = record.topic, record.partition
+        if stored is None:
+            yield record._replace(name=_unread(record.offset, last_seen.get(place, -1)))
+        elif (there := stored.get((*place, record.key, record.value))) is not None:
+            later = last_seen.get((there.topic, there.partition), -1) > there.offset
+            name = "poll skip" if later else "unseen"
+            yield record._replace(name=name, partition=there.partition, offset=there.offset)
+        else:
+            yield record._replace(name=_unread(record.offset, last_stored.get(place, -1)))
 
 
 def _unread(offset: int, last: int) -> str:

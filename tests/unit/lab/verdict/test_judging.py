@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.lab.verdict.judging import Delivery, Verdict, judge
+from barnabas.lab.verdict.judging import Delivery, Verdict, judge, named_anew
 from barnabas.lab.verdict.records import (
     NOWHERE,
     History,
@@ -70,9 +70,13 @@ def test_without_offsets_it_is_simply_lost() -> None:
 
 def test_the_partition_tells_what_the_cluster_lost_from_what_the_group_passed_over() -> None:
     told = history(received(0), received(3), count=4)
+    before = judge(told)
     told.stored = [stored(0), stored(2), stored(3)]
+    verdict = judge(told)
 
-    assert kinds(judge(told)) == {"lost": [("lost write", 1, "1"), ("poll skip", 2, "2")]}
+    assert kinds(verdict) == {"lost": [("lost write", 1, "1"), ("poll skip", 2, "2")]}
+    assert kinds(before) == {"lost": [("lost write", 1, "1"), ("lost write", 2, "2")]}
+    assert named_anew(before, told) == verdict
 
 
 def test_a_lost_record_is_named_by_where_it_is_stored_if_nobody_acknowledged_an_offset() -> None:
@@ -115,8 +119,11 @@ def test_what_was_acknowledged_nobody_says_where_is_found_wherever_it_is() -> No
         "duplicated": [("non-monotonic poll", 1, "0")],
         "reordered": [("non-monotonic send", 1, "0")],
     }
+    before = judge(told)
     told.stored = [stored(1, 0), stored(0, 1), stored(2, 2)]
-    assert [(one.name, one.partition, one.offset) for one in judge(told).lost] == [("unseen", 0, 2)]
+    verdict = judge(told)
+    assert [(one.name, one.partition, one.offset) for one in verdict.lost] == [("unseen", 0, 2)]
+    assert named_anew(before, told) == verdict
 
 
 def test_a_record_in_another_partition_is_another_record() -> None:

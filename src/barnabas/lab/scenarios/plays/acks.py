@@ -32,6 +32,8 @@ def bounce_in_turn(stage: Stage) -> None:
         _start(stage, number)
         after += stage.param("between-stops")
     stage.see("leader-none", True)  # else the wait would not have ended
+    records = stage.param("records")
+    stage.wait(lambda counts: counts.sent >= records, f"{records:,} records to be sent")
     stage.finish(producer, enough=True)
     stage.read_all()
 
