@@ -41,9 +41,11 @@ class Measuring:
     loads: Mapping[int, Load]
 
     def warm_up(self) -> None:
+        """With the fewer records of the two loads, which are enough for a JVM to be warm."""
         for connector in CONNECTORS.values():
             for op in READS:
-                self._ask(op, connector, topic=self.loads[100].topic)
+                self._ask(op, connector, topic=self.loads[1024].topic)
+            self._write(connector, 100)
 
     def take(self, number: int, column: Target) -> None:
         """One round of one connector."""

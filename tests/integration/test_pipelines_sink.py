@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from barnabas_process import BarnabasProcess
-from confluent_kafka import Consumer
 from eventually import eventually
 from pyspark.errors import PySparkException
 from spark_here import QUERY_S
-from topic_records import create_topic, mixed, produce
+from topic_records import committed, create_topic, mixed, produce
 
 from barnabas.client.errors import RefusedError
 from barnabas.client.transaction_admin import TransactionAdmin
@@ -21,13 +20,14 @@ from barnabas.client.transaction_admin import TransactionAdmin
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+PARTITIONS = 6
 # Where Apache Kafka's producer puts these keys among six partitions.
 JAVA_PLACES = {b"": 3, b"a": 4, b"key": 1, b"foobar": 0}
 
 
 @pytest.fixture
 def topic(broker: BarnabasProcess, topic_name: Callable[[], str]) -> str:
-    return create_topic(broker.bootstrap, topic_name(), 6)
+    return create_topic(broker.bootstrap, topic_name(), PARTITIONS)
 
 
 def write(frame: DataFrame, broker: BarnabasProcess, **options: str) -> None:
@@ -40,28 +40,12 @@ def write(frame: DataFrame, broker: BarnabasProcess, **options: str) -> None:
     )
 
 
-def consume(broker: BarnabasProcess, topic: str, count: int) -> list[tuple[object, ...]]:
-    """Partition, key, value and headers of so many committed records; and that no more follow."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.bootstrap,
-            "group.id": topic,
-            "auto.offset.reset": "earliest",
-            "enable.partition.eof": True,
-        }
-    )
-    consumer.subscribe([topic])
-    found: list[tuple[object, ...]] = []
-    ended: set[int] = set()
-    while len(found) < count or len(ended) < 6:
-        message = consumer.poll(60)
-        assert message is not None, f"{len(found)} of {count} records"
-        if message.error():
-            ended.add(message.partition())
-        else:
-            found.append((message.partition(), message.key(), message.value(), message.headers()))
-    consumer.close()
-    return found
+def consume(broker: BarnabasProcess, topic: str) -> list[tuple[object, ...]]:
+    """Partition, key, value and headers of all committed records."""
+    return [
+        (message.partition(), message.key(), message.value(), message.headers())
+        for message in committed(broker.bootstrap, topic, PARTITIONS)
+    ]
 
 
 def test_columns_become_records(spark: SparkSession, broker: BarnabasProcess, topic: str) -> None:
@@ -76,7 +60,7 @@ def test_columns_become_records(spark: SparkSession, broker: BarnabasProcess, to
 
     write(frame, broker)
 
-    assert sorted(consume(broker, topic, 2), key=lambda row: row[0]) == [
+    assert sorted(consume(broker, topic), key=lambda row: row[0]) == [
         (2, None, None, None),
         (4, b"k", b"v", [("h", b"1"), ("h", None)]),
     ]
@@ -89,7 +73,7 @@ def test_keys_land_where_java_puts_them(
 
     write(spark.createDataFrame(rows, "key string, value string"), broker, topic=topic)
 
-    assert {row[1]: row[0] for row in consume(broker, topic, len(rows))} == JAVA_PLACES
+    assert {row[1]: row[0] for row in consume(broker, topic)} == JAVA_PLACES
 
 
 def test_wrong_columns_are_said_before_anything_runs(
@@ -136,7 +120,7 @@ def test_a_batch_that_is_done_again_is_not_written_again(
     (last.parent / f".{last.name}.crc").unlink(missing_ok=True)
     run()
 
-    values = [row[2] for row in consume(broker, topic, 300)]
+    values = [row[2] for row in consume(broker, topic)]
     assert len(values) == 300
     assert {int(value) for value in values if isinstance(value, bytes)} == set(range(300))
 
@@ -150,13 +134,13 @@ def test_a_named_job_is_written_once(
     write(frame, broker, **once)
     write(frame, broker, **once)
 
-    assert len(consume(broker, topic, 100)) == 100
+    assert len(consume(broker, topic)) == 100
 
 
 def test_everything_that_was_read_can_be_written_back(
     spark: SparkSession, broker: BarnabasProcess, topic: str, topic_name: Callable[[], str]
 ) -> None:
-    copy = create_topic(broker.bootstrap, topic_name(), 6)
+    copy = create_topic(broker.bootstrap, topic_name(), PARTITIONS)
     produce(broker.bootstrap, topic, mixed(60))
     frame = (
         spark.read.format("barnabas")
@@ -168,9 +152,9 @@ def test_everything_that_was_read_can_be_written_back(
 
     write(frame, broker, topic=copy)
 
-    assert sorted(map(repr, consume(broker, copy, 60))) == sorted(
-        map(repr, consume(broker, topic, 60))
-    )
+    originals = sorted(map(repr, consume(broker, topic)))
+    assert len(originals) == 60
+    assert sorted(map(repr, consume(broker, copy))) == originals
 
 
 def is_open(admin: TransactionAdmin, transactional_id: str) -> bool:
@@ -203,5 +187,5 @@ def test_a_task_that_fails_after_many_rows_leaves_none_of_them(
         )
     write(rows(-1), broker, **once)
 
-    found = [int(bytes(row[2])) for row in consume(broker, topic, 25_000)]
+    found = [int(bytes(row[2])) for row in consume(broker, topic)]
     assert sorted(found) == list(range(25_000))

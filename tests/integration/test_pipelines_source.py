@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +56,17 @@ def test_a_batch_has_every_record_of_every_codec(
     for partition in (0, 1):
         offsets = sorted(row.offset for row in rows if row.partition == partition)
         assert offsets == list(range(len(offsets)))
+
+
+def test_workers_import_pyspark_from_its_package_and_not_from_a_zip(spark: SparkSession) -> None:
+    """Which each of them would compile anew."""
+    import pyspark
+
+    def place(_: int) -> str:
+        return os.path.realpath(str(sys.modules["pyspark"].__file__))
+
+    found = spark.sparkContext.parallelize([0], 1).map(place).collect()
+    assert found == [os.path.realpath(pyspark.__file__)]
 
 
 def test_no_records_no_rows(spark: SparkSession, broker: BarnabasProcess, topic: str) -> None:

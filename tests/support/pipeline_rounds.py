@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from barnabas_process import BarnabasProcess
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from eventually import eventually
+from topic_records import committed
 
 PARTITIONS = 3
 VICTIMS = ("driver", "jvm", "executor")
@@ -76,28 +77,9 @@ class Sent:
 
 def read_committed(bootstrap: str, topic: str) -> dict[int, list[bytes]]:
     """All values of a topic's partitions, in their order."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "reader",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-        }
-    )
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
     found: dict[int, list[bytes]] = {number: [] for number in range(PARTITIONS)}
-    ended: set[int] = set()
-    give_up = time.monotonic() + END_S
-    while len(ended) < PARTITIONS:
-        assert time.monotonic() < give_up, f"partitions that did not end: {topic}, not {ended}"
-        for message in consumer.consume(1000, timeout=1.0):
-            if message.error() is None:
-                found[message.partition()].append(message.value())
-            else:
-                ended.add(message.partition())
-    consumer.close()
+    for message in committed(bootstrap, topic, PARTITIONS):
+        found[message.partition()].append(message.value())
     return found
 
 

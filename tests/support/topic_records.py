@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
+READ_S = 300
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -73,3 +75,31 @@ def transact(bootstrap: str, topic: str, name: str, *runs: tuple[bool, int]) -> 
         else:
             producer.flush(60)
             producer.abort_transaction(60)
+
+
+def committed(bootstrap: str, topic: str, partitions: int) -> Iterator[Message]:
+    """All committed records that a topic has, up to the ends of all its partitions."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "reader",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 20,
+        }
+    )
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    ended: set[int] = set()
+    give_up = time.monotonic() + READ_S
+    while len(ended) < partitions:
+        assert time.monotonic() < give_up, f"partitions that did not end: {topic}, not {ended}"
+        message = consumer.poll(1.0)
+        if message is None:
+            continue
+        if message.error() is None:
+            yield message
+        else:
+            ended.add(message.partition())
+    consumer.close()

@@ -22,6 +22,8 @@ NO_JAVA = (
     f"Spark needs Java {JAVA_MIN} or newer, and {{found}}: on Debian or Ubuntu, apt-get install "
     "default-jre-headless; elsewhere install a JDK and set JAVA_HOME"
 )
+WORKERS = str(Path(__file__).with_name("workers"))
+"""The folder of what Python processes of Spark begin with."""
 JVM_FOLDERS = ("/usr/lib/jvm", "/opt/java", "/Library/Java/JavaVirtualMachines")
 
 
@@ -29,7 +31,16 @@ def register(session: SparkSession) -> None:
     """Makes `format("barnabas")` known to a session.  After `addPyFile`, if that is used at all."""
     from barnabas.pipelines.data_source import BarnabasDataSource
 
+    context = getattr(session, "sparkContext", None)
+    if context is not None:  # Spark Connect has none: there workers are the server's
+        context.environment["PYTHONPATH"] = with_workers(context.environment.get("PYTHONPATH", ""))
     session.dataSource.register(BarnabasDataSource)
+
+
+def with_workers(path: str) -> str:
+    """A search path for Python processes of Spark, with what makes them start sooner."""
+    entries = [entry for entry in path.split(os.pathsep) if entry not in ("", WORKERS)]
+    return os.pathsep.join([*entries, WORKERS])
 
 
 def start_session(

@@ -8,7 +8,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+CpuTimes = dict[int, tuple[float, float]]
+"""User and system seconds of processes: their own, and of children that they waited for."""
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 POLL_SECONDS = 0.002
@@ -102,17 +106,30 @@ def tree(pid: int) -> list[int]:
         parent = queue.pop()
         found.append(parent)
         for task in Path(f"/proc/{parent}/task").glob("*/children"):
-            queue.extend(int(child) for child in task.read_text().split())
+            with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+                queue.extend(int(child) for child in task.read_text().split())
     return found
 
 
 def cpu_seconds(pid: int) -> float:
     """User and system time of the whole tree, ended and waited-for children included."""
-    ticks = 0
+    return sum(map(sum, cpu_times(pid).values()))
+
+
+def cpu_times(pid: int) -> CpuTimes:
+    """Of each process of the tree; none of one that has ended."""
+    found = {}
     for member in tree(pid):
-        fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
-        ticks += sum(int(field) for field in fields[11:15])
-    return ticks / TICKS_PER_SECOND
+        try:
+            fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        user, system, ended_user, ended_system = (int(field) for field in fields[11:15])
+        found[member] = (
+            (user + system) / TICKS_PER_SECOND,
+            (ended_user + ended_system) / TICKS_PER_SECOND,
+        )
+    return found
 
 
 def rss_bytes(pid: int) -> int:
