@@ -106,6 +106,7 @@ def test_a_batch_that_is_done_again_is_not_written_again(
             .option("kafka.bootstrap.servers", broker.bootstrap)
             .option("topic", topic)
             .option("exactlyOnce", "true")
+            .option("kafka.group.id", "of-the-user")
             .option("checkpointLocation", str(tmp_path))
             .trigger(availableNow=True)
             .start()
@@ -189,3 +190,35 @@ def test_a_task_that_fails_after_many_rows_leaves_none_of_them(
 
     found = [int(bytes(row[2])) for row in consume(broker, topic)]
     assert sorted(found) == list(range(25_000))
+
+
+def test_every_write_of_a_batch_has_a_name_of_its_own(
+    spark: SparkSession, broker: BarnabasProcess, topic: str, tmp_path: Path
+) -> None:
+    produce(broker.bootstrap, topic, mixed(60))
+    copies = [create_topic(broker.bootstrap, f"{topic}-{number}", PARTITIONS) for number in (1, 2)]
+
+    def run(names: list[dict[str, str]]) -> None:
+        def write_twice(batch: DataFrame, _: int) -> None:
+            for copy, name in zip(copies, names, strict=True):
+                write(batch, broker, topic=copy, exactlyOnce="true", **name)
+
+        query = (
+            spark.readStream.format("barnabas")
+            .option("kafka.bootstrap.servers", broker.bootstrap)
+            .option("subscribe", topic)
+            .option("startingOffsets", "earliest")
+            .load()
+            .select("key", "value")
+            .writeStream.foreachBatch(write_twice)
+            .option("checkpointLocation", str(tmp_path))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(QUERY_S)
+
+    with pytest.raises(PySparkException, match="needs exactlyOnceId"):
+        run([{}, {}])
+    run([{"exactlyOnceId": copy} for copy in copies])
+
+    assert [len(consume(broker, copy)) for copy in copies] == [60, 60]

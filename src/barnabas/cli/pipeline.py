@@ -83,7 +83,7 @@ def properties_of(definition: OnSpark) -> dict[str, str]:
     if definition.command_config:
         properties |= read_file("command-config", definition.command_config)
     properties |= definition.command_property
-    if definition.bootstrap_server != DEFAULT_BOOTSTRAP:
+    if definition.bootstrap_server:
         properties["bootstrap.servers"] = definition.bootstrap_server
     properties.setdefault("bootstrap.servers", DEFAULT_BOOTSTRAP)
     check_bootstrap(properties["bootstrap.servers"])

@@ -151,7 +151,8 @@ def small_files(
 
     Files of the directory itself: what lies in directories below it is theirs.
     """
-    small = [each for each in found if each.size_bytes < limit_bytes and "/" not in each.path]
+    few = limit_bytes // 2  # what is made of small files is about a limit's size, or little less
+    small = [each for each in found if each.size_bytes < few and "/" not in each.path]
     if len(small) < least:
         return [], 0
     return small, max(1, math.ceil(sum(each.size_bytes for each in small) / limit_bytes))

@@ -28,7 +28,6 @@ class OnSpark:
     bootstrap_server: str = text(
         "HOST:PORT,...",
         f"Brokers to connect to first; one that answers is enough. Default: {DEFAULT_BOOTSTRAP}.",
-        default=DEFAULT_BOOTSTRAP,
     )
     command_config: str = text(
         "FILE",

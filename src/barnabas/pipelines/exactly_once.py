@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 PATIENCE_S = 120.0
+OF_A_GROUP = frozenset({"group.id", "group.instance.id", "group.protocol"})
+"""Properties of the user's own consumers, which a file of properties may have."""
 
 Result = TypeVar("Result")
 
@@ -95,13 +97,18 @@ def last_done(committed: Mapping[tuple[str, int], tuple[int, str]]) -> Done | No
 
 
 def is_repeated(once: Once, done: Done | None) -> bool:
-    """Pure."""
-    return done is not None and done.number >= once.number
+    """`PipelineError` if a later batch was written: Spark repeats none but the last.  Pure."""
+    if done is not None and done.number > once.number:
+        raise PipelineError(
+            f"{once.name}: batch {done.number} was written, and this is batch {once.number}: is "
+            "the checkpoint an old copy, or does another query write under the same exactlyOnceId?"
+        )
+    return done is not None and done.number == once.number
 
 
 def check_repetition(once: Once, done: Done, rows: int) -> None:
     """`PipelineError` if what was passed over is not what had been written.  Pure."""
-    if done.number == once.number and done.rows not in (rows, -1):
+    if done.rows not in (rows, -1):
         raise PipelineError(
             f"{once.name}: batch {once.number} was written with {done.rows} rows and now has "
             f"{rows}: was the number of partitions of the query changed?"
@@ -200,7 +207,8 @@ def _record(
     """Partition 0 of a topic that is written to: brokers take offsets of existing ones only."""
     from confluent_kafka import TopicPartition
 
-    consumer, _ = open_consumer(properties, {"group.id": once.name}, LOG.warning)
+    others = {name: value for name, value in properties.items() if name not in OF_A_GROUP}
+    consumer, _ = open_consumer(others, {"group.id": once.name}, LOG.warning)
     try:
         position = TopicPartition(topic, 0, once.number + 1, str(rows))
         group = consumer.consumer_group_metadata()

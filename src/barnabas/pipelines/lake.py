@@ -34,7 +34,8 @@ def columns_of(ddl: str) -> StructType:
     from pyspark.sql.types import StructType
 
     columns = StructType.fromDDL(ddl)
-    assert isinstance(columns, StructType), ddl
+    if not isinstance(columns, StructType):  # a type alone is one, too
+        raise PipelineError(f'--schema: "{ddl}" is not of the form "symbol STRING, price DOUBLE"')
     return columns
 
 

@@ -118,13 +118,9 @@ class Sender:
         """Half as dear as one by one.  There is room for all of them before they are handed over:
         one that was refused could be overtaken by the next.
         """
-        row_bytes = batch.nbytes // max(1, batch.num_rows) + 1
-        most = max(1, min(TOGETHER_MAX, QUEUE_BYTES // 4 // row_bytes))
-        queue_max = min(QUEUE_MESSAGES, QUEUE_BYTES // row_bytes)
+        most = max(1, min(TOGETHER_MAX, QUEUE_BYTES // 4 // _row_bytes(batch)))
         for topic, partition, messages in messages_of(batch, self._topic, most):
-            while (waiting := len(self.producer)) and waiting + len(messages) > queue_max:
-                self.producer.poll(0.05)
-                self._failures.check()
+            self._await_room(len(messages), _row_bytes(batch))
             if self.producer.produce_batch(topic, messages, partition) < len(messages):
                 error: Any = next(each["_error"] for each in messages if "_error" in each)
                 raise PipelineError(f"a record was not written: {error.str()}")
@@ -132,21 +128,29 @@ class Sender:
         self._failures.check()
 
     def _send_one_by_one(self, batch: pa.RecordBatch) -> None:
+        row_bytes = _row_bytes(batch)
         for topic, key, value, partition, headers in rows_of(batch, self._topic):
-            while True:
-                try:
-                    self.producer.produce(topic, value, key, partition, headers=headers)
-                    break
-                except BufferError:
-                    self.producer.poll(0.05)
-                    self._failures.check()
+            self._await_room(1, row_bytes)
+            self.producer.produce(topic, value, key, partition, headers=headers)
         self.producer.poll(0)
         self._failures.check()
+
+    def _await_room(self, messages: int, row_bytes: int) -> None:
+        """Until what is handed over and not written yet leaves room for so many more."""
+        queue_max = min(QUEUE_MESSAGES, QUEUE_BYTES // row_bytes)
+        while (waiting := len(self.producer)) and waiting + messages > queue_max:
+            self.producer.poll(0.05)
+            self._failures.check()
 
     def finish(self) -> None:
         """Returns when every record is written, or one has failed for good."""
         self.producer.flush()
         self._failures.check()
+
+
+def _row_bytes(batch: pa.RecordBatch) -> int:
+    size_bytes: int = batch.nbytes // max(1, batch.num_rows) + 1
+    return size_bytes
 
 
 def _columns(schema: StructType) -> dict[str, str]:
@@ -159,9 +163,10 @@ class TaskWriter:
     Made on the driver, where wrong columns are noticed.
     """
 
-    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+    def __init__(self, options: SinkOptions, schema: StructType, *, is_stream: bool) -> None:
         check_columns(_columns(schema), options.topic)
         self._options = options
+        self._is_stream = is_stream
         self._job = options.exactly_once_id or uuid4().hex
         """The name of what is written, where no query gives it one."""
 
@@ -201,11 +206,18 @@ class TaskWriter:
         """A batch of a stream is known by its query and number, a job by its own name alone."""
         task = TaskContext.get()
         assert task is not None, "rows are written in tasks"
-        query = self._options.exactly_once_id or task.getLocalProperty(QUERY_ID)
+        named = self._options.exactly_once_id
         batch = task.getLocalProperty(BATCH_ID)
-        if query is None or batch is None:
-            query, batch = self._job, "0"
-        return Once(name=f"barnabas-{query}-{task.partitionId()}", number=int(batch))
+        query: str | None = named
+        if batch is None:
+            query = named or self._job
+        elif self._is_stream:
+            query = named or task.getLocalProperty(QUERY_ID)
+        elif named is None:
+            raise PipelineError(
+                "exactlyOnce within foreachBatch needs exactlyOnceId, another one for every write"
+            )
+        return Once(name=f"barnabas-{query}-{task.partitionId()}", number=int(batch or 0))
 
     def _topic_of(self, batch: pa.RecordBatch) -> str:
         return self._options.topic or next(rows_of(batch, None)).topic
@@ -220,7 +232,7 @@ class TopicWriter(DataSourceArrowWriter):
     """A batch."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
-        self._task = TaskWriter(options, schema)
+        self._task = TaskWriter(options, schema, is_stream=False)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         return self._task.write(iterator)
@@ -236,7 +248,7 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
     """The batches of a stream, likewise."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
-        self._task = TaskWriter(options, schema)
+        self._task = TaskWriter(options, schema, is_stream=True)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         return self._task.write(iterator)

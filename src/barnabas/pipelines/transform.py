@@ -88,7 +88,7 @@ def start(
     frames = []
     for table in tables_of(definition):
         source = spark.readStream.format("barnabas").options(
-            **options, subscribe=table.topic, includeHeaders="true"
+            **{**options, "subscribe": table.topic, "includeHeaders": "true"}
         )
         frame = to_table(source.load(), table, is_skipping=definition.bad_values == "skip")
         frame.createOrReplaceTempView(table.name)
@@ -184,12 +184,28 @@ def _query(spark: SparkSession, definition: Transform, frames: Sequence[DataFram
     from pyspark.errors import AnalysisException, ParseException
 
     if definition.function:
-        return _load(spark, definition.function)(*frames)
+        return _made_by_function(spark, definition.function, frames)
     try:
         return spark.sql(definition.query)
     except (AnalysisException, ParseException) as error:
         said = (error.getMessage() or str(error)).strip()
         raise PipelineError(f"--query: {' '.join(said.split())}") from None
+
+
+def _made_by_function(spark: SparkSession, written: str, frames: Sequence[DataFrame]) -> DataFrame:
+    """`PipelineError` says what went wrong in the function, or in its file."""
+    from pyspark.sql import DataFrame
+
+    try:
+        rows = _load(spark, written)(*frames)
+    except PipelineError:
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise PipelineError(f"--function: {written}: {type(error).__name__}: {said}") from error
+    if not isinstance(rows, DataFrame):
+        raise PipelineError(f"--function: {written} gave {type(rows).__name__}, not a DataFrame")
+    return rows
 
 
 def _load(spark: SparkSession, written: str) -> Callable[..., DataFrame]:

@@ -26,5 +26,10 @@ def test_small_files_are_merged_when_there_are_enough_of_them() -> None:
 def test_what_is_merged_becomes_as_many_files_as_it_fills() -> None:
     found = [FileInfo(str(number), 99) for number in range(10)]
 
-    assert small_files(found, least=2, limit_bytes=100) == (found, 10)
     assert small_files(found, least=2, limit_bytes=300) == (found, 4)
+
+
+def test_what_was_merged_is_not_merged_again() -> None:
+    made = [FileInfo(str(number), 990 // 4) for number in range(4)]
+
+    assert small_files(made, least=2, limit_bytes=300) == ([], 0)
