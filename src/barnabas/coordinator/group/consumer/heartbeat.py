@@ -85,14 +85,19 @@ def _validate_join(request: ConsumerGroupHeartbeatRequest) -> None:
 
 
 def heartbeat(state: GroupState, call: Call, now_ms: int) -> Decision:
-    """Decide on a heartbeat of a member that joins or stays."""
+    """Decide on a heartbeat, which is valid, of a member that joins or stays."""
+    return _Beat(state, call, now_ms).decide()
+
+
+def without_news(state: GroupState, call: Call, now_ms: int) -> Decision | None:
+    """Decide on a heartbeat that says nothing new, and so nothing invalid.  None: it has news."""
     request: ConsumerGroupHeartbeatRequest = call.request
     group = state.consumer(request.group_id)
     if group is not None and request.member_epoch > 0:
         member = group.members.get(request.member_id)
         if member is not None and _has_no_news(state, group, member, call, now_ms):
             return _go_on(state, group, member, now_ms)
-    return _Beat(state, call, now_ms).decide()
+    return None
 
 
 def _has_no_news(
