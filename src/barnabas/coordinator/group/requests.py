@@ -101,6 +101,9 @@ def _leave(state: GroupState, call: Call, _: Ticket, now_ms: int) -> Decision:
 
 
 def _consumer_heartbeat(state: GroupState, call: Call, _: Ticket, now_ms: int) -> Decision:
+    decision = beat.without_news(state, call, now_ms)
+    if decision is not None:
+        return decision
     beat.validate(call.request, call.version, state.config.consumer_assignors)
     if beat.leaves(call.request):
         return leave(state, call.request, now_ms)

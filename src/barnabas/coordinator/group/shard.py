@@ -174,15 +174,18 @@ class GroupShard:
         return Decision(records=tuple(draft.records))
 
 
+_CONSUMER_KEYS = (
+    gr.ConsumerGroupCurrentMemberAssignmentKey,
+    gr.ConsumerGroupTargetAssignmentMemberKey,
+    gr.ConsumerGroupMemberMetadataKey,
+    gr.ConsumerGroupMetadataKey,
+    gr.ConsumerGroupTargetAssignmentMetadataKey,
+    gr.ConsumerGroupPartitionMetadataKey,
+    gr.ConsumerGroupRegularExpressionKey,
+)
+"""Those that there are most of come first."""
+
+
 def _group_id(key: Message) -> str:
-    assert isinstance(
-        key,
-        gr.ConsumerGroupMetadataKey
-        | gr.ConsumerGroupPartitionMetadataKey
-        | gr.ConsumerGroupMemberMetadataKey
-        | gr.ConsumerGroupTargetAssignmentMetadataKey
-        | gr.ConsumerGroupTargetAssignmentMemberKey
-        | gr.ConsumerGroupCurrentMemberAssignmentKey
-        | gr.ConsumerGroupRegularExpressionKey,
-    )
+    assert isinstance(key, _CONSUMER_KEYS)
     return key.group_id

@@ -121,6 +121,14 @@ def test_a_partition_that_comes_back_before_it_was_given_up_is_kept() -> None:
     assert (after.state, after.assigned, after.revoking) == (STABLE, parts(t={0, 1}), {})
 
 
+def test_a_member_that_keeps_what_it_has_only_gets_the_new_epoch() -> None:
+    before = member(assigned=parts(t={0, 1}, u={2}))
+
+    after = step(before, target=parts(u={2}, t={0, 1}))
+
+    assert after == before._replace(epoch=2, previous_epoch=1)
+
+
 def test_topics_that_are_not_read_any_more_are_given_up_whatever_the_target_says() -> None:
     after = step(
         member(assigned=parts(t={0}, u={0})),

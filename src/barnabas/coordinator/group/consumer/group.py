@@ -319,6 +319,9 @@ class ConsumerGroup:
 
     def _own(self, before: Member, after: Member) -> None:
         """Note who has which partitions."""
+        stays = LEFT not in {before.epoch, after.epoch}
+        if stays and before.assigned == after.assigned and before.revoking == after.revoking:
+            return
         for partitions in (before.assigned, before.revoking):
             for key in _each(partitions):
                 if self.owners.get(key) == before.member_id:

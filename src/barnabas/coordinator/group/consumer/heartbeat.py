@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat: join, stay, reconcile.
 
-A heartbeat that says nothing new, to a member that has what it should have, is a few look-ups.
-Anything else works on a draft, in the order of the records: the member, the patterns, the topics
-and the epoch, the target, what the member has.
+A heartbeat that says nothing new, of a member that has what it should have, is a few look-ups; if
+it has not, its next step is decided on.  Anything else works on a draft, in the order of the
+records: the member, the patterns, the topics and the epoch, the target, what the member has.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from barnabas.coordinator.group.classic.group import ClassicGroup
 from barnabas.coordinator.group.consumer.convert import end_classic, to_consumer
 from barnabas.coordinator.group.consumer.group import ConsumerGroup, Draft
 from barnabas.coordinator.group.consumer.member import LEFT, LEFT_FOR_NOW, Member
-from barnabas.coordinator.group.consumer.progress import settle
+from barnabas.coordinator.group.consumer.progress import settle, step
 from barnabas.coordinator.group.consumer.subscriptions import regexes_are_due
 from barnabas.coordinator.group.outcome import Outcome
 from barnabas.coordinator.runtime_types import Decision
@@ -85,31 +85,29 @@ def _validate_join(request: ConsumerGroupHeartbeatRequest) -> None:
 
 
 def heartbeat(state: GroupState, call: Call, now_ms: int) -> Decision:
-    """Decide on a heartbeat of a member that joins or stays."""
+    """Decide on a heartbeat, which is valid, of a member that joins or stays."""
+    return _Beat(state, call, now_ms).decide()
+
+
+def without_news(state: GroupState, call: Call, now_ms: int) -> Decision | None:
+    """Decide on a heartbeat that says nothing new, and so nothing invalid.  None: it has news."""
     request: ConsumerGroupHeartbeatRequest = call.request
     group = state.consumer(request.group_id)
     if group is not None and request.member_epoch > 0:
         member = group.members.get(request.member_id)
-        if member is not None and _is_quiet(state, group, member, call, now_ms):
-            settings = state.settings_of(group.group_id)
-            state.touch(group.group_id, member.member_id, settings.session_timeout_ms, now_ms)
-            return Decision(
-                reply=ConsumerGroupHeartbeatResponse(
-                    member_id=member.member_id,
-                    member_epoch=member.epoch,
-                    heartbeat_interval_ms=settings.heartbeat_interval_ms,
-                )
-            )
-    return _Beat(state, call, now_ms).decide()
+        if member is not None and _has_no_news(state, group, member, call, now_ms):
+            return _go_on(state, group, member, now_ms)
+    return None
 
 
-def _is_quiet(
+def _has_no_news(
     state: GroupState, group: ConsumerGroup, member: Member, call: Call, now_ms: int
 ) -> bool:
-    """Nothing is new, and nothing is left to do."""
+    """The member says nothing new, and there is nothing to do for the group as a whole."""
     request: ConsumerGroupHeartbeatRequest = call.request
     return (
-        request.member_epoch == member.epoch == group.target_epoch == group.epoch
+        request.member_epoch == member.epoch
+        and group.epoch == group.target_epoch
         and request.subscribed_topic_names is None
         and request.subscribed_topic_regex is None
         and request.topic_partitions is None
@@ -120,9 +118,33 @@ def _is_quiet(
         and call.client_id == member.client_id
         and call.client_host == member.client_host
         and member.classic is None
-        and member.is_reconciled(group.target_epoch)
         and not group.needs_refresh(now_ms)
         and not (member.regex and regexes_are_due(state, group, now_ms))
+    )
+
+
+def _go_on(state: GroupState, group: ConsumerGroup, member: Member, now_ms: int) -> Decision:
+    """Move a member without news towards its target, if it is not there yet."""
+    if member.is_reconciled(group.target_epoch):
+        return Decision(reply=_heard(state, group.group_id, member, now_ms))
+    draft = Draft(group)
+    after = step(state, draft, member.member_id, owned=None, changed=False, now_ms=now_ms)
+    response = _heard(state, group.group_id, after, now_ms)
+    if after.assigned != member.assigned:
+        response.assignment = _assignment(after.assigned)
+    return Decision(records=tuple(draft.records), reply=response)
+
+
+def _heard(
+    state: GroupState, group_id: str, member: Member, now_ms: int
+) -> ConsumerGroupHeartbeatResponse:
+    """Begin the member's session anew; the answer to it, without an assignment."""
+    settings = state.settings_of(group_id)
+    state.touch(group_id, member.member_id, settings.session_timeout_ms, now_ms)
+    return ConsumerGroupHeartbeatResponse(
+        member_id=member.member_id,
+        member_epoch=member.epoch,
+        heartbeat_interval_ms=settings.heartbeat_interval_ms,
     )
 
 
@@ -160,13 +182,7 @@ class _Beat:
             # What a classic group leaves behind may be no assignment at all: make one.
             bump=self.ended is not None,
         )
-        settings = state.settings_of(request.group_id)
-        state.touch(request.group_id, member_id, settings.session_timeout_ms, now_ms)
-        response = ConsumerGroupHeartbeatResponse(
-            member_id=after.member_id,
-            member_epoch=after.epoch,
-            heartbeat_interval_ms=settings.heartbeat_interval_ms,
-        )
+        response = _heard(state, request.group_id, after, now_ms)
         if self.joins or self.is_full_request() or after.assigned != before.assigned:
             response.assignment = _assignment(after.assigned)
         out = Outcome()

@@ -40,6 +40,9 @@ class MemberState(enum.IntEnum):
     UNKNOWN = 127
 
 
+_STATES = {int(state): state for state in MemberState}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicInfo:
     """What only members of the classic protocol have."""
@@ -96,13 +99,29 @@ class Member(NamedTuple):
         revoking: Partitions,
     ) -> Self:
         """The member with another assignment; only a new epoch makes the old one previous."""
-        return self._replace(
-            state=state,
-            previous_epoch=self.epoch if epoch != self.epoch else self.previous_epoch,
+        return self._holding(
             epoch=epoch,
+            previous_epoch=self.epoch if epoch != self.epoch else self.previous_epoch,
+            state=state,
             assigned=assigned,
             revoking=revoking,
         )
+
+    def _holding(
+        self,
+        *,
+        epoch: int,
+        previous_epoch: int,
+        state: MemberState,
+        assigned: Partitions,
+        revoking: Partitions,
+    ) -> Self:
+        """The member with all that it was given replaced.
+
+        Done for every member in every epoch, twice, and much cheaper than `_replace`.
+        """
+        given = (epoch, previous_epoch, state, assigned, revoking)
+        return type(self)._make(self[:_TOLD_FIELDS] + given)
 
     # Records
 
@@ -160,24 +179,24 @@ class Member(NamedTuple):
         )
 
     def with_current(self, value: ConsumerGroupCurrentMemberAssignmentValue) -> Self:
-        try:
-            state = MemberState(value.state)
-        except ValueError:
-            state = MemberState.UNKNOWN
-        return self._replace(
+        return self._holding(
             epoch=value.member_epoch,
             previous_epoch=value.previous_member_epoch,
-            state=state,
+            state=_STATES.get(value.state, MemberState.UNKNOWN),
             assigned=partitions_of(value.assigned_partitions),
             revoking=partitions_of(value.partitions_pending_revocation),
         )
 
     def without_current(self) -> Self:
         """A tombstone of its assignment: it left, and may be replaced."""
-        return self._replace(
+        return self._holding(
             epoch=LEFT,
             previous_epoch=LEFT,
             state=MemberState.STABLE,
             assigned=NO_PARTITIONS,
             revoking=NO_PARTITIONS,
         )
+
+
+_TOLD_FIELDS = Member._fields.index("epoch")
+"""What a member told about itself comes first, then what it was given."""
