@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from barnabas.lab.testing.delivery import DeliveryAssertion
     from barnabas.lab.testing.kafka import Kafka
     from barnabas.lab.testing.recorder import Recorder
+    from barnabas.lab.verdict.records import StoredRecord
 
 BOOTSTRAP = "KAFKA_BOOTSTRAP"
 """Environment: the address of a cluster to test against, in place of the option."""
@@ -145,6 +146,8 @@ def assert_delivery(request: pytest.FixtureRequest, history: Recorder) -> Delive
         broker: Cluster = request.getfixturevalue("kafka_broker")
         return broker.bootstrap
 
-    return DeliveryAssertion(
-        history, lambda topic: read_topic({"bootstrap.servers": bootstrap()}, topic)
-    )
+    def read(topic: str, *, committed_only: bool) -> list[StoredRecord]:
+        servers = {"bootstrap.servers": bootstrap()}
+        return read_topic(servers, topic, committed_only=committed_only)
+
+    return DeliveryAssertion(history, read)
