@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Records that are named before the rest is only counted."""
+NOTHING = (
+    "nothing to judge: tell `history` what was sent or processed, or name a topic with records"
+)
 
 
 class TopicReader(Protocol):
@@ -32,7 +35,8 @@ class DeliveryAssertion:
         """AssertionError with a verdict that names the records, if the promise was not kept.
 
         `promise`: `at_least_once`, `at_most_once` or `exactly_once`.  `topic`: one that nothing
-        was processed of, perhaps; those of the history need not be named.
+        was processed of, perhaps; those of the history need not be named.  `ValueError` if nothing
+        was sent and nothing processed: that would keep any promise.
         """
         __tracebackhide__ = True
         wanted = promise if isinstance(promise, Delivery) else delivery(promise)
@@ -43,6 +47,8 @@ class DeliveryAssertion:
             for only in (False, True)
         )
         history = self._recorder.history(stored, committed)
+        if not history.sent and not history.received:
+            raise ValueError(NOTHING if topic is None else f"{topic} is empty; {NOTHING}")
         verdict = judge(history)
         if verdict.breaks(wanted):
             raise AssertionError(complaint(wanted, verdict))

@@ -64,6 +64,14 @@ def test_nothing_processed_is_all_lost_if_the_topic_is_named() -> None:
         told()("at_least_once", "t")
 
 
+def test_of_nothing_no_promise_is_kept_nor_broken() -> None:
+    for promise in Delivery:
+        with pytest.raises(ValueError, match="nothing to judge"):
+            told()(promise)
+        with pytest.raises(ValueError, match="empty-topic is empty; nothing to judge"):
+            told()(promise, "empty-topic")
+
+
 def test_nobody_has_to_process_what_is_not_committed() -> None:
     recorder = Recorder()
     recorder.processed(_Processed(2))
