@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -84,8 +85,11 @@ class Clusters:
         return cluster
 
     def close(self) -> None:
-        while self.made:
-            self.made.pop().__exit__(None, None, None)
+        """All of them, the last one first; what goes wrong with one keeps no other running."""
+        made, self.made = self.made, []
+        with ExitStack() as stack:
+            for cluster in made:
+                stack.callback(cluster.__exit__, None, None, None)
 
 
 @pytest.fixture
