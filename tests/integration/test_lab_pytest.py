@@ -12,6 +12,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.serializer import Deserializer
 from quick_clients import PATIENCE_S
 
+from barnabas.lab.cluster.base import Cluster
 from barnabas.lab.cluster.outside import OutsideCluster
 from barnabas.lab.faults.fault import NotPossible
 from barnabas.lab.faults.faults import Faults
@@ -32,6 +33,23 @@ def test_topics_and_groups_are_the_tests_own(kafka: Kafka) -> None:
     assert first.startswith("t-")
     assert len(kafka.cluster.view(first)) == 2
     assert kafka.group("g") != kafka.group("g")
+
+
+@pytest.mark.parametrize("way", ["freeze", "kill", "stop", "ask to stop"])
+def test_the_broker_of_the_session_runs_after_each_test(kafka_broker: Cluster, way: str) -> None:
+    one_test = Kafka(kafka_broker)
+    topic = one_test.topic("t")
+    broker = kafka_broker.brokers[1]
+    ways = {"freeze": broker.freeze, "kill": broker.kill, "stop": broker.stop}
+    ways.get(way, lambda: broker.stop(wait=False))()
+    one_test.close()
+
+    assert broker.running
+    assert not broker.frozen
+    assert not kafka_broker.view(topic)
+    the_next = Kafka(kafka_broker)
+    the_next.topic("t")
+    the_next.close()
 
 
 class Numbers(Deserializer):

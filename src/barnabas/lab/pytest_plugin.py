@@ -65,7 +65,6 @@ def kafka(kafka_broker: Cluster) -> Iterator[Kafka]:
 
     mine = Kafka(kafka_broker)
     yield mine
-    kafka_broker.faults.lift_all()
     mine.close()
 
 
