@@ -6,10 +6,13 @@ import asyncio
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Producer
 from example_app import check_example
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.serializer import Deserializer
+from quick_clients import PATIENCE_S
 
+from barnabas.lab.cluster.base import Cluster
 from barnabas.lab.cluster.outside import OutsideCluster
 from barnabas.lab.faults.fault import NotPossible
 from barnabas.lab.faults.faults import Faults
@@ -30,6 +33,23 @@ def test_topics_and_groups_are_the_tests_own(kafka: Kafka) -> None:
     assert first.startswith("t-")
     assert len(kafka.cluster.view(first)) == 2
     assert kafka.group("g") != kafka.group("g")
+
+
+@pytest.mark.parametrize("way", ["freeze", "kill", "stop", "ask to stop"])
+def test_the_broker_of_the_session_runs_after_each_test(kafka_broker: Cluster, way: str) -> None:
+    one_test = Kafka(kafka_broker)
+    topic = one_test.topic("t")
+    broker = kafka_broker.brokers[1]
+    ways = {"freeze": broker.freeze, "kill": broker.kill, "stop": broker.stop}
+    ways.get(way, lambda: broker.stop(wait=False))()
+    one_test.close()
+
+    assert broker.running
+    assert not broker.frozen
+    assert not kafka_broker.view(topic)
+    the_next = Kafka(kafka_broker)
+    the_next.topic("t")
+    the_next.close()
 
 
 class Numbers(Deserializer):
@@ -58,6 +78,35 @@ def test_any_client_library_and_deserializer_is_judged(
     assert_delivery("at_most_once")
     with pytest.raises(AssertionError, match="key 4 "):
         assert_delivery("at_least_once")
+
+
+@pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
+def test_nobody_loses_what_was_aborted(
+    kafka: Kafka, history: Recorder, assert_delivery: DeliveryAssertion, level: str
+) -> None:
+    topic = kafka.topic("t")
+    producer = Producer(
+        {"bootstrap.servers": kafka.bootstrap, "transactional.id": kafka.group("writer")}
+    )
+    producer.init_transactions(PATIENCE_S)
+    ends = (b"bad", producer.abort_transaction), (b"good", producer.commit_transaction)
+    for value, end in ends:
+        producer.begin_transaction()
+        producer.produce(topic, value, b"k")
+        producer.flush(PATIENCE_S)
+        end(PATIENCE_S)
+    consumer = KafkaConsumer(
+        topic,
+        bootstrap_servers=kafka.bootstrap,
+        auto_offset_reset="earliest",
+        isolation_level=level,
+    )
+    while (record := next(consumer)).value != b"good":
+        history.processed(record)
+    history.processed(record)
+    consumer.close()
+
+    assert assert_delivery("exactly_once").received == (1 if level == "read_committed" else 2)
 
 
 def test_a_test_may_be_asynchronous(

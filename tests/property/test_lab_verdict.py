@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.lab.programs.collecting import collect, history_of_logs, payload_files
@@ -38,6 +38,7 @@ def counts(verdict: Verdict) -> tuple[int, int, int]:
     return len(verdict.lost), len(verdict.duplicated), len(verdict.foreign)
 
 
+@settings(deadline=None)
 @given(sent=sides, received=sides)
 def test_counts_are_those_of_the_lines_before_and_after_collecting(
     sent: Side, received: Side
@@ -59,6 +60,7 @@ def test_counts_are_those_of_the_lines_before_and_after_collecting(
         assert found.is_clean == (before == after and not found.reordered)
 
 
+@settings(deadline=None)
 @given(log=st.lists(st.integers(0, 1000), unique=True, max_size=30))
 def test_exactly_those_that_stand_behind_later_ones_are_reordered(log: list[int]) -> None:
     with TemporaryDirectory() as name:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.lab.testing.delivery import DeliveryAssertion
     from barnabas.lab.testing.kafka import Kafka
     from barnabas.lab.testing.recorder import Recorder
+    from barnabas.lab.verdict.records import StoredRecord
 
 BOOTSTRAP = "KAFKA_BOOTSTRAP"
 """Environment: the address of a cluster to test against, in place of the option."""
@@ -63,7 +65,6 @@ def kafka(kafka_broker: Cluster) -> Iterator[Kafka]:
 
     mine = Kafka(kafka_broker)
     yield mine
-    kafka_broker.faults.lift_all()
     mine.close()
 
 
@@ -83,8 +84,11 @@ class Clusters:
         return cluster
 
     def close(self) -> None:
-        while self.made:
-            self.made.pop().__exit__(None, None, None)
+        """All of them, the last one first; what goes wrong with one keeps no other running."""
+        made, self.made = self.made, []
+        with ExitStack() as stack:
+            for cluster in made:
+                stack.callback(cluster.__exit__, None, None, None)
 
 
 @pytest.fixture
@@ -145,6 +149,8 @@ def assert_delivery(request: pytest.FixtureRequest, history: Recorder) -> Delive
         broker: Cluster = request.getfixturevalue("kafka_broker")
         return broker.bootstrap
 
-    return DeliveryAssertion(
-        history, lambda topic: read_topic({"bootstrap.servers": bootstrap()}, topic)
-    )
+    def read(topic: str, *, committed_only: bool) -> list[StoredRecord]:
+        servers = {"bootstrap.servers": bootstrap()}
+        return read_topic(servers, topic, committed_only=committed_only)
+
+    return DeliveryAssertion(history, read)

@@ -51,6 +51,7 @@ class LabBroker:
         self._process: NodeProcess | None = None
         self._steering: Steering | None = None
         self._is_frozen = False
+        self._is_asked_to_stop = False
         self._disk = DiskState()
         self.on_disk_hits: Callable[[int], None] = lambda hits: None
         """Told how often the node has felt a disk that is slow or full."""
@@ -105,7 +106,7 @@ class LabBroker:
             keep=(descriptor,),
         )
         steering.theirs.close()
-        self._is_frozen = False
+        self._is_frozen = self._is_asked_to_stop = False
         if wait:
             self.await_started(timeout_s)
 
@@ -152,12 +153,23 @@ class LabBroker:
             self._process.signal(signal.SIGCONT)
         self._is_frozen = False
 
+    def revive(self) -> None:
+        """Have it run, whatever was done to it: thawed, started if it is down.  One that was asked
+        to stop ends first.
+        """
+        self.thaw()
+        if self._process is not None and self._is_asked_to_stop:
+            self._process.join(STOP_S)
+        if not self.running:
+            self.start()
+
     def _end(self, how: signal.Signals, timeout_s: float, *, wait: bool = True) -> None:
         process = self._process
         if process is None or not process.is_running:
             return
         process.signal(how)
         if not wait:
+            self._is_asked_to_stop = True
             return
         try:
             process.join(timeout_s)

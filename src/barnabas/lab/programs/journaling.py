@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from barnabas.lab.verdict.journal import Event, What, decode, encode
+from barnabas.lab.verdict.journal import Event, What, decode_all, encode
 
 
 class Journal:
@@ -69,7 +69,7 @@ class JournalReader:
             return []
         whole = data[: data.rfind(b"\n") + 1]
         self._position += len(whole)
-        return [decode(line) for line in whole.decode().splitlines() if line]
+        return list(decode_all(whole.decode()))
 
 
 def read_journals(paths: Iterable[Path]) -> list[Event]:

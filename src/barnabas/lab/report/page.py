@@ -89,6 +89,8 @@ def _counts(result: Result) -> str:
     ]
     if verdict.aborted:
         shown.append(("aborted, and read", len(verdict.aborted), True))
+    if verdict.foreign:
+        shown.append(("foreign", len(verdict.foreign), True))
     items = "".join(
         f"<li{' class=bad' if is_bad and count else ''}><b>{count:,}</b>{name}</li>"
         for name, count, is_bad in shown

@@ -8,7 +8,7 @@ same play, which is the code that does the faults.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -144,7 +144,7 @@ def _scenario(exercise: str, half: str, document: Mapping[str, Any], *, is_alone
 
 def _expectation(where: str, own: Mapping[str, Any]) -> Expectation:
     counts = own.get("expect", {})
-    _check(f"{where} expect", counts, {"lost", "duplicated", "aborted", "reordered"})
+    _check(f"{where} expect", counts, Expectation().counts().keys())
     try:
         return Expectation(
             **{name: Count.read(value) for name, value in counts.items()},
@@ -174,7 +174,7 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _check(where: str, table: Mapping[str, Any], known: set[str] | frozenset[str]) -> None:
+def _check(where: str, table: Mapping[str, Any], known: Set[str]) -> None:
     unknown = sorted(table.keys() - known)
     if unknown:
         raise DeclarationError(f'{where}: "{unknown[0]}" is not known')

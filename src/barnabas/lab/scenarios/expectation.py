@@ -53,6 +53,8 @@ class Expectation:
     duplicated: Count = NONE
     aborted: Count = NONE
     """Records of aborted transactions that were read."""
+    foreign: Count = NONE
+    """Records that nobody sent."""
     reordered: Count = ANY
     """Resent batches may be overtaken: few exercises are about that."""
     sights: Mapping[str, str] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class Expectation:
             "lost": self.lost,
             "duplicated": self.duplicated,
             "aborted": self.aborted,
+            "foreign": self.foreign,
             "reordered": self.reordered,
         }
 
@@ -71,6 +74,8 @@ class Expectation:
         said = {"lost": self.lost, "duplicated": self.duplicated}
         if self.aborted != NONE:
             said["aborted"] = self.aborted
+        if self.foreign != NONE:
+            said["foreign"] = self.foreign
         if self.reordered != ANY:
             said["reordered"] = self.reordered
         return ", ".join(f"{name} {count}" for name, count in said.items())

@@ -48,6 +48,7 @@ class Result:
             "lost": len(self.verdict.lost),
             "duplicated": len(self.verdict.duplicated),
             "aborted": len(self.verdict.aborted),
+            "foreign": len(self.verdict.foreign),
             "reordered": len(self.verdict.reordered),
         }
 

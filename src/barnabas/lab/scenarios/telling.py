@@ -77,7 +77,7 @@ def verdict_lines(result: Result, *, columns: int = 100, is_coloured: bool = Fal
     counts = ", ".join(
         f"{count:,} {name}"
         for name, count in result.counts.items()
-        if name in ("lost", "duplicated") or (name == "aborted" and count)
+        if name in ("lost", "duplicated") or (name in ("aborted", "foreign") and count)
     )
     heading = f"{scenario.name}: {word}: {counts}  ({result.seconds:.1f} s)"
     lines = ["", paint(heading, colour, is_coloured=is_coloured)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.lab.verdict.judging import Delivery, Verdict, judge
 from barnabas.lab.verdict.rows import line, lines
@@ -14,12 +13,21 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Records that are named before the rest is only counted."""
+NOTHING = (
+    "nothing to judge: tell `history` what was sent or processed, or name a topic with records"
+)
+
+
+class TopicReader(Protocol):
+    """Gives all records of a topic, or only those that are committed."""
+
+    def __call__(self, topic: str, *, committed_only: bool) -> list[StoredRecord]: ...
 
 
 class DeliveryAssertion:
-    """Of one test: judges its history.  `read` gives all records of a topic."""
+    """Of one test: judges its history."""
 
-    def __init__(self, recorder: Recorder, read: Callable[[str], list[StoredRecord]]) -> None:
+    def __init__(self, recorder: Recorder, read: TopicReader) -> None:
         self._recorder = recorder
         self._read = read
 
@@ -27,13 +35,21 @@ class DeliveryAssertion:
         """AssertionError with a verdict that names the records, if the promise was not kept.
 
         `promise`: `at_least_once`, `at_most_once` or `exactly_once`.  `topic`: one that nothing
-        was processed of, perhaps; those of the history need not be named.
+        was processed of, perhaps; those of the history need not be named.  `ValueError` if nothing
+        was sent and nothing processed: that would keep any promise.
         """
         __tracebackhide__ = True
         wanted = promise if isinstance(promise, Delivery) else delivery(promise)
-        topics = {*self._recorder.topics(), *([topic] if topic else [])}
-        stored = {name: self._read(name) for name in sorted(topics)}
-        verdict = judge(self._recorder.history(stored))
+        topics = sorted({*self._recorder.topics(), *([topic] if topic else [])})
+        # In this order: what ends between the two is committed, not missing.
+        stored, committed = (
+            [record for name in topics for record in self._read(name, committed_only=only)]
+            for only in (False, True)
+        )
+        history = self._recorder.history(stored, committed)
+        if not history.sent and not history.received:
+            raise ValueError(NOTHING if topic is None else f"{topic} is empty; {NOTHING}")
+        verdict = judge(history)
         if verdict.breaks(wanted):
             raise AssertionError(complaint(wanted, verdict))
         return verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,7 +54,16 @@ class Kafka:
         return read_topic({"bootstrap.servers": self.bootstrap}, topic)
 
     def close(self) -> None:
-        """Delete the topics of this test."""
+        """Others use this broker after the test: it is whole again and runs, whatever was done to
+        it, and the topics of this test are gone.
+        """
+        with ExitStack() as stack:
+            stack.callback(self._delete_topics)
+            for broker in self.cluster.brokers.values():
+                stack.callback(broker.revive)
+            stack.callback(self.faults.lift_all)
+
+    def _delete_topics(self) -> None:
         if self._topics:
             self.cluster.eyes.delete_topics(self._topics)
 

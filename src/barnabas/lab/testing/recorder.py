@@ -7,7 +7,7 @@ value, as attributes or as methods.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from barnabas.lab.programs.payload_log import key_text, value_text
@@ -21,6 +21,10 @@ from barnabas.lab.verdict.records import (
 
 Place = tuple[str, int, int]
 """Topic, partition, offset."""
+HIDDEN = "aborted or open"
+"""The transaction of all records that are stored and not committed."""
+Raw = bytes | bytearray | memoryview
+"""What no deserializer has touched.  Not `str`, nor None: JSON has texts and nulls, too."""
 
 
 class Recorder:
@@ -93,37 +97,54 @@ class Recorder:
             of_processed = {_field(record, "topic") for record, _ in self._processed}
             return sorted(of_processed | {record.topic for record in self._sent})
 
-    def history(self, stored: Mapping[str, list[StoredRecord]]) -> History:
-        """For the verdict, with what the topics hold.
+    def history(self, stored: Sequence[StoredRecord], committed: Sequence[StoredRecord]) -> History:
+        """For the verdict, with what the topics hold: all of it, and what is committed of it.
 
-        If nobody said what was sent to a topic, that is what it holds.  A record with a key or
-        value that a deserializer made is known by its offset.
+        If nobody said what was sent to a topic, that is what it holds.  What is there and not
+        committed, of aborted transactions or of open ones, nobody has to process; an application
+        that asks for it may.
         """
         with self._changed:
             sent, processed = list(self._sent), list(self._processed)
         told = {record.topic for record in sent}
-        everything = [record for records in stored.values() for record in records]
+        by_place = {_place(record): record for record in stored}
+        hidden = by_place.keys() - {_place(record) for record in committed}
         sent += [
             SentRecord(record.topic, record.partition, record.key, record.value, record.offset)
-            for record in everything
+            for record in stored
             if record.topic not in told
         ]
-        by_place = {(each.topic, each.partition, each.offset): each for each in everything}
         return History(
-            sent=sent,
+            sent=[
+                record._replace(transaction=HIDDEN) if _place(record) in hidden else record
+                for record in sent
+            ],
             received=[_received(record, consumer, by_place) for record, consumer in processed],
-            stored=everything,
+            ended={HIDDEN: False},
+            stored=list(stored),
         )
 
 
+def _place(record: StoredRecord | SentRecord) -> Place:
+    return record.topic, record.partition, record.offset
+
+
 def _received(record: Any, consumer: str, stored: Mapping[Place, StoredRecord]) -> ReceivedRecord:
+    """A key or value that a deserializer may have made is known by its offset.
+
+    Bytes are taken as they are: what stands at the offset by now may be another record.
+    """
     topic, partition, offset = (_field(record, name) for name in ("topic", "partition", "offset"))
     key, value = _field(record, "key"), _field(record, "value")
     known = stored.get((topic, partition, offset))
-    if known is not None and not (_is_raw(key) and _is_raw(value)):
-        return ReceivedRecord(topic, partition, known.key, known.value, offset, consumer)
-    texts = key_text(_bytes(key)), value_text(_bytes(value))
-    return ReceivedRecord(topic, partition, *texts, offset, consumer)
+    return ReceivedRecord(
+        topic,
+        partition,
+        key_text(_bytes(key)) if known is None or isinstance(key, Raw) else known.key,
+        value_text(_bytes(value)) if known is None or isinstance(value, Raw) else known.value,
+        offset,
+        consumer,
+    )
 
 
 def _field(record: Any, name: str) -> Any:
@@ -131,11 +152,7 @@ def _field(record: Any, name: str) -> Any:
     return found() if callable(found) else found
 
 
-def _is_raw(value: Any) -> bool:
-    return value is None or isinstance(value, str | bytes | bytearray | memoryview)
-
-
 def _bytes(value: Any) -> bytes | None:
     if value is None:
         return None
-    return str(value).encode() if not isinstance(value, bytes | bytearray) else bytes(value)
+    return bytes(value) if isinstance(value, Raw) else str(value).encode()

@@ -98,10 +98,13 @@ def decode(line: str) -> Event:
 
 
 def decode_all(text: str) -> Iterator[Event]:
-    """Events of whole lines.  A last line without its end was being written as its writer died."""
-    for line in text.splitlines(keepends=True):
-        if line.endswith("\n"):
-            yield decode(line)
+    """Events of whole lines.  A last line without its end was being written as its writer died.
+
+    Keys may have in them what else Unicode calls the end of a line.
+    """
+    *whole, _ = text.split("\n")
+    for line in whole:
+        yield decode(line)
 
 
 OUTCOMES = {

@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import enum
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.lab.verdict.records import NOWHERE, Outcome
@@ -99,33 +100,56 @@ class Verdict:
         return (*lost, *self.aborted, *again)
 
 
+class _Fate(enum.Enum):
+    """What may become of a record that was sent."""
+
+    PROMISED = enum.auto()
+    """Acknowledged, and in a committed transaction if in one: it must be processed."""
+    POSSIBLE = enum.auto()
+    """It may be processed, or not."""
+    ABORTED = enum.auto()
+    """The same, but not by those who were promised not to see it."""
+    REFUSED = enum.auto()
+
+
+ALLOWED = (_Fate.PROMISED, _Fate.POSSIBLE, _Fate.ABORTED)
+
+_Sent = Mapping[_Fate, Mapping["Identity", "list[SentRecord]"]]
+_Received = Mapping["Identity", "list[ReceivedRecord]"]
+
+
 def judge(history: History) -> Verdict:
     """What became of what was sent."""
     outcomes = Counter(record.outcome for record in history.sent)
-    sent: dict[Outcome, dict[Identity, list[SentRecord]]] = {
-        outcome: defaultdict(list) for outcome in Outcome
+    rest, read_where_aborted = _told_apart(history)
+    sent: dict[_Fate, dict[Identity, list[SentRecord]]] = {
+        fate: defaultdict(list) for fate in _Fate
     }
-    for record in history.sent:
-        sent[record.outcome][record.identity].append(record)
+    for record in rest.sent:
+        sent[_fate(record, history.ended)][record.identity].append(record)
     received: dict[Identity, list[ReceivedRecord]] = defaultdict(list)
-    for processed in history.received:
+    for processed in rest.received:
         received[processed.identity].append(processed)
-    may_be = _allowed(sent, received)
-    aborted = _of_transactions(history, {False})
+    may_be = _counted(sent, ALLOWED)
+    again = (_again(records)[1:] for records in read_where_aborted)
+    hidden = (each for records in read_where_aborted for each in records if each.committed_only)
     return Verdict(
         sent=len(history.sent),
         acknowledged=outcomes[Outcome.ACKNOWLEDGED],
         unknown=outcomes[Outcome.UNKNOWN],
         refused=outcomes[Outcome.REFUSED],
         received=len(history.received),
-        lost=_ordered(_named(_lost(history, sent[Outcome.ACKNOWLEDGED], received), history)),
-        duplicated=_ordered(_duplicated(may_be, received)),
-        reordered=_ordered(_reordered(history)),
-        aborted=_ordered(_aborted(received, sent[Outcome.REFUSED], may_be, aborted)),
+        lost=_ordered(_named(_lost(sent[_Fate.PROMISED], received), history)),
+        duplicated=_ordered(chain(_duplicated(may_be, received), *again)),
+        reordered=_ordered(_reordered(rest)),
+        aborted=_ordered(
+            _offence("aborted read", record)
+            for record in chain(hidden, _aborted(sent, may_be, received))
+        ),
         foreign=_ordered(
             _offence("foreign", record)
             for identity, records in received.items()
-            if not may_be[identity] and identity not in sent[Outcome.REFUSED]
+            if not _is_in(may_be, identity) and not _is_in(sent[_Fate.REFUSED], identity)
             for record in records
         ),
     )
@@ -136,28 +160,50 @@ def named_anew(verdict: Verdict, history: History) -> Verdict:
     return replace(verdict, lost=_ordered(_named(verdict.lost, history)))
 
 
-def _allowed(
-    sent: Mapping[Outcome, Mapping[Identity, list[SentRecord]]], received: Iterable[Identity]
-) -> Counter[Identity]:
-    """How often each may be processed; one of which nobody knows the partition, in any."""
-    allowed: Counter[Identity] = Counter()
-    for outcome in (Outcome.ACKNOWLEDGED, Outcome.UNKNOWN):
-        for identity, records in sent[outcome].items():
-            allowed[identity] += len(records)
-    if any(identity[1] == NOWHERE for identity in allowed):
-        for identity in received:
-            if identity[1] != NOWHERE:
-                allowed[identity] += allowed[_anywhere(identity)]
-    return allowed
+def _told_apart(history: History) -> tuple[History, list[list[ReceivedRecord]]]:
+    """The history without records that are known, by their offset, to be of aborted transactions;
+    and how those were read, place by place.
 
-
-def _of_transactions(history: History, ends: set[bool | None]) -> set[Identity]:
-    """Records of transactions that came to one of these ends."""
-    return {
-        record.identity
+    An application sends the same record again after an abort: only the offset tells the two apart.
+    """
+    if False not in history.ended.values():
+        return history, []
+    without_offset = {record.identity for record in history.received if record.offset < 0}
+    there: dict[tuple[Identity, int], list[ReceivedRecord]] = {
+        (record.identity, record.offset): []
         for record in history.sent
-        if record.transaction is not None and history.ended.get(record.transaction) in ends
+        if record.offset >= 0
+        and record.identity not in without_offset
+        and _fate(record, history.ended) is _Fate.ABORTED
     }
+    received: list[ReceivedRecord] = []
+    for processed in history.received:
+        there.get((processed.identity, processed.offset), received).append(processed)
+    sent = [record for record in history.sent if (record.identity, record.offset) not in there]
+    return replace(history, sent=sent, received=received), list(there.values())
+
+
+def _fate(record: SentRecord, ended: Mapping[str, bool | None]) -> _Fate:
+    if record.outcome is Outcome.REFUSED:
+        return _Fate.REFUSED
+    committed = True if record.transaction is None else ended.get(record.transaction)
+    if committed is False:
+        return _Fate.ABORTED
+    is_promised = committed and record.outcome is Outcome.ACKNOWLEDGED
+    return _Fate.PROMISED if is_promised else _Fate.POSSIBLE
+
+
+def _counted(sent: _Sent, fates: Iterable[_Fate]) -> Counter[Identity]:
+    counts: Counter[Identity] = Counter()
+    for fate in fates:
+        for identity, records in sent[fate].items():
+            counts[identity] += len(records)
+    return counts
+
+
+def _is_in(known: Container[Identity], identity: Identity) -> bool:
+    """Also as one of which nobody said the partition."""
+    return identity in known or _anywhere(identity) in known
 
 
 def _ordered(offences: Iterable[Offence]) -> tuple[Offence, ...]:
@@ -185,22 +231,18 @@ def _offence(name: str, record: SentRecord | ReceivedRecord) -> Offence:
     )
 
 
-def _lost(
-    history: History,
-    acknowledged: Mapping[Identity, list[SentRecord]],
-    received: Mapping[Identity, list[ReceivedRecord]],
-) -> Iterator[Offence]:
-    """A record whose transaction is not known to be committed is not lost: nobody had to see it."""
-    not_promised = _of_transactions(history, {False, None})
-    anywhere: Counter[Identity] = Counter()
-    if any(identity[1] == NOWHERE for identity in acknowledged):
-        anywhere.update(_anywhere(record.identity) for record in history.received)
-    for identity, records in acknowledged.items():
-        if identity in not_promised:
-            continue
-        seen = anywhere[identity] if identity[1] == NOWHERE else len(received.get(identity, ()))
-        missing = len(records) - seen
-        for record in records[len(records) - missing :] if missing > 0 else ():
+def _lost(promised: Mapping[Identity, list[SentRecord]], received: _Received) -> Iterator[Offence]:
+    """What was read in a partition stands for those that were sent there first, and only what is
+    more for those of which nobody said the partition.
+    """
+    seen = Counter({identity: len(records) for identity, records in received.items()})
+    if any(identity[1] == NOWHERE for identity in promised):
+        for identity, count in list(seen.items()):
+            if identity[1] != NOWHERE:
+                spare = count - len(promised.get(identity, ()))
+                seen[_anywhere(identity)] += max(0, spare)
+    for identity, records in promised.items():
+        for record in records[seen[identity] :]:
             yield _offence("lost", record)
 
 
@@ -250,34 +292,45 @@ def _last(records: Iterable[StoredRecord | ReceivedRecord]) -> dict[Place, int]:
     return last
 
 
-def _duplicated(
-    may_be: Mapping[Identity, int], received: Mapping[Identity, list[ReceivedRecord]]
-) -> Iterator[Offence]:
+def _duplicated(may_be: Counter[Identity], received: _Received) -> Iterator[Offence]:
+    """All partitions share what a record of which nobody said the partition allows."""
+    left = Counter({key: count for key, count in may_be.items() if key[1] == NOWHERE})
     for identity, records in received.items():
-        allowed = may_be[identity]
-        if not 0 < allowed < len(records):
+        if not _is_in(may_be, identity):
             continue
-        seen: set[tuple[int, int]] = set()
-        again: list[Offence] = []
-        for record in records:
-            place = record.partition, record.offset
-            name = "non-monotonic poll" if record.offset >= 0 and place in seen else "duplicate"
-            again.append(_offence(name, record))
-            seen.add(place)
-        yield from again[allowed:]
+        anywhere = _anywhere(identity)
+        here = may_be[identity] if identity != anywhere else 0
+        if len(records) > here:
+            shared = min(left[anywhere], len(records) - here)
+            left[anywhere] -= shared
+            yield from _again(records)[here + shared :]
+
+
+def _again(records: Iterable[ReceivedRecord]) -> list[Offence]:
+    """Receipts of equal records, as they are named where they are too many."""
+    seen: set[tuple[int, int]] = set()
+    again: list[Offence] = []
+    for record in records:
+        place = record.partition, record.offset
+        name = "non-monotonic poll" if record.offset >= 0 and place in seen else "duplicate"
+        again.append(_offence(name, record))
+        seen.add(place)
+    return again
 
 
 def _aborted(
-    received: Mapping[Identity, list[ReceivedRecord]],
-    refused: Mapping[Identity, list[SentRecord]],
-    may_be: Mapping[Identity, int],
-    aborted: set[Identity],
-) -> Iterator[Offence]:
+    sent: _Sent, may_be: Container[Identity], received: _Received
+) -> Iterator[ReceivedRecord]:
+    """Of those that offsets do not tell: who was promised not to see it has read it only if it was
+    read more often than others like it were sent.
+    """
+    visible = _counted(sent, (_Fate.PROMISED, _Fate.POSSIBLE))
     for identity, records in received.items():
-        is_refused = identity in refused and not may_be[identity]
-        for record in records:
-            if is_refused or (record.committed_only and identity in aborted):
-                yield _offence("aborted read", record)
+        if _is_in(sent[_Fate.ABORTED], identity):
+            hidden_from = [record for record in records if record.committed_only]
+            yield from hidden_from[visible[identity] + visible[_anywhere(identity)] :]
+        elif not _is_in(may_be, identity) and _is_in(sent[_Fate.REFUSED], identity):
+            yield from records
 
 
 def _reordered(history: History) -> Iterator[Offence]:

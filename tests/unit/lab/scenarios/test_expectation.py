@@ -42,6 +42,8 @@ def test_nothing_is_expected_to_get_lost_unless_it_is_said() -> None:
     assert surprises(Expectation(), {}, {}) == []
     assert surprises(Expectation(), {"lost": 1}, {}) == ["lost: 1, predicted none"]
     assert surprises(Expectation(), {"duplicated": 2}, {}) == ["duplicated: 2, predicted none"]
+    assert surprises(Expectation(), {"foreign": 2}, {}) == ["foreign: 2, predicted none"]
+    assert surprises(Expectation(), {"reordered": 2}, {}) == []
 
 
 def test_a_break_that_breaks_nothing_is_a_surprise() -> None:

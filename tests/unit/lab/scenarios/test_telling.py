@@ -36,6 +36,18 @@ def test_a_run_that_did_not_come_to_its_end_was_not_predicted_whatever_it_shows(
     assert failed.surprises == ["it did not come to its end: no leader in 120 s"]
 
 
+def test_a_record_that_nobody_sent_is_a_surprise() -> None:
+    expected = result(lost=3)
+    verdict = dataclasses.replace(expected.verdict, foreign=(Offence("foreign", "lab", 0, 7, "x"),))
+    surprising = dataclasses.replace(expected, verdict=verdict)
+
+    assert not surprising.predicted
+    text = "\n".join(verdict_lines(surprising))
+    assert "3.2b: NOT as predicted: 3 lost, 0 duplicated, 1 foreign" in text
+    assert "  ! foreign: 1, predicted none" in text
+    assert document(surprising)["foreign"] == 1
+
+
 def test_after_a_break_its_own_fix_comes_next() -> None:
     text = "\n".join(verdict_lines(result(name="3.4")))
 

@@ -17,7 +17,11 @@ def told(*offsets: int) -> DeliveryAssertion:
     recorder = Recorder()
     for offset in offsets:
         recorder.processed(_Processed(offset))
-    return DeliveryAssertion(recorder, lambda topic: STORED)
+    return DeliveryAssertion(recorder, read)
+
+
+def read(topic: str, *, committed_only: bool) -> list[StoredRecord]:
+    return STORED if topic == "t" else []
 
 
 class _Processed:
@@ -58,6 +62,31 @@ def test_a_record_that_came_twice_is_named() -> None:
 def test_nothing_processed_is_all_lost_if_the_topic_is_named() -> None:
     with pytest.raises(AssertionError, match="4 lost"):
         told()("at_least_once", "t")
+
+
+def test_of_nothing_no_promise_is_kept_nor_broken() -> None:
+    for promise in Delivery:
+        with pytest.raises(ValueError, match="nothing to judge"):
+            told()(promise)
+        with pytest.raises(ValueError, match="empty-topic is empty; nothing to judge"):
+            told()(promise, "empty-topic")
+
+
+def test_nobody_has_to_process_what_is_not_committed() -> None:
+    recorder = Recorder()
+    recorder.processed(_Processed(2))
+
+    def only_two(topic: str, *, committed_only: bool) -> list[StoredRecord]:
+        return STORED[2:3] if committed_only else STORED
+
+    assert_delivery = DeliveryAssertion(recorder, only_two)
+
+    assert assert_delivery("exactly_once").is_clean
+    recorder.processed(_Processed(1))
+    assert assert_delivery("exactly_once").is_clean
+    recorder.processed(_Processed(1))
+    with pytest.raises(AssertionError, match="order-1"):
+        assert_delivery("exactly_once")
 
 
 def test_a_promise_has_a_known_name() -> None:

@@ -49,7 +49,7 @@ def test_records_of_any_library_are_understood(kind: Any) -> None:
     recorder = Recorder()
     recorder.processed(kind("t", 1, 7, b"k", b"v"), "service")
 
-    assert recorder.history({}).received == [ReceivedRecord("t", 1, "k", "v", 7, "service")]
+    assert recorder.history([], []).received == [ReceivedRecord("t", 1, "k", "v", 7, "service")]
     assert recorder.topics() == ["t"]
 
 
@@ -58,10 +58,43 @@ def test_a_value_that_was_deserialized_is_known_by_its_offset() -> None:
     recorder.processed(AttributeRecord("t", 0, 4, "k", {"id": 1}))
     stored = [StoredRecord("t", 0, "k", '{"id": 1}', 4)]
 
-    history = recorder.history({"t": stored})
+    history = recorder.history(stored, stored)
 
     assert history.received == [ReceivedRecord("t", 0, "k", '{"id": 1}', 4)]
     assert history.sent == [SentRecord("t", 0, "k", '{"id": 1}', 4)]
+
+
+@pytest.mark.parametrize(("made", "text"), [("v0", '"v0"'), (None, "null")])
+def test_a_deserializer_may_make_texts_and_nulls(made: str | None, text: str) -> None:
+    recorder = Recorder()
+    recorder.processed(AttributeRecord("t", 0, 4, b"k", made))
+    stored = [StoredRecord("t", 0, "k", text, 4)]
+
+    assert recorder.history(stored, stored).received == [ReceivedRecord("t", 0, "k", text, 4)]
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_are_what_was_read_whatever_is_at_the_offset_now(kind: Any) -> None:
+    recorder = Recorder()
+    recorder.processed(AttributeRecord("t", 0, 4, kind(b"k"), kind(b"old")))
+    stored = [StoredRecord("t", 0, "k", "new", 4)]
+
+    assert recorder.history(stored, stored).received == [ReceivedRecord("t", 0, "k", "old", 4)]
+
+
+def test_what_is_there_and_not_committed_is_of_a_transaction_that_was_not() -> None:
+    stored = [StoredRecord("t", 0, "k", "v", offset) for offset in (3, 5)]
+    silent, told = Recorder(), Recorder()
+    for offset in (3, 5, 6):
+        told.delivered(None, MethodRecord("t", 0, offset, b"k", b"v"))
+
+    for recorder, offsets in ((silent, [5]), (told, [5, 6])):
+        history = recorder.history(stored, stored[1:])
+        hidden, *others = history.sent
+        assert (hidden.offset, history.ended[hidden.transaction or ""]) == (3, False)
+        assert [(each.offset, each.transaction) for each in others] == [
+            (offset, None) for offset in offsets
+        ]
 
 
 def test_a_report_of_delivery_says_how_it_ended() -> None:
@@ -69,7 +102,7 @@ def test_a_report_of_delivery_says_how_it_ended() -> None:
     recorder.delivered(None, MethodRecord("t", 0, 3, b"a", b"1"))
     recorder.delivered("timed out", MethodRecord("t", 0, None, b"b", b"2"))
 
-    assert recorder.history({}).sent == [
+    assert recorder.history([], []).sent == [
         SentRecord("t", 0, "a", "1", 3, Outcome.ACKNOWLEDGED),
         SentRecord("t", 0, "b", "2", -1, Outcome.UNKNOWN),
     ]
@@ -79,7 +112,8 @@ def test_what_was_said_to_be_sent_is_not_taken_from_the_topic() -> None:
     recorder = Recorder()
     recorder.sent("t", "a", "1")
 
-    history = recorder.history({"t": [StoredRecord("t", 0, "x", "9", 0)]})
+    stored = [StoredRecord("t", 0, "x", "9", 0)]
+    history = recorder.history(stored, stored)
 
     assert history.sent == [SentRecord("t", -1, "a", "1")]
 

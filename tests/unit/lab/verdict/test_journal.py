@@ -44,6 +44,12 @@ def test_a_torn_last_line_is_of_a_writer_that_died() -> None:
     assert list(decode_all(encode(ACKED) + encode(ACKED)[:-9])) == [ACKED]
 
 
+def test_only_a_line_feed_ends_a_line() -> None:
+    event = ACKED._replace(keys=("a\u2028b\u2029c\x85d", "e\r\nf"))
+
+    assert list(decode_all(encode(event) + encode(ACKED))) == [event, ACKED]
+
+
 def test_journals_tell_what_was_sent_and_what_was_processed() -> None:
     history = history_of(
         [

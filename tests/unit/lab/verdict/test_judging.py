@@ -126,6 +126,32 @@ def test_what_was_acknowledged_nobody_says_where_is_found_wherever_it_is() -> No
     assert named_anew(before, told) == verdict
 
 
+def test_what_was_sent_nobody_says_where_may_be_processed_once_in_all_partitions_together() -> None:
+    told = History(
+        sent=[SentRecord("t", NOWHERE, "0", "value 0")],
+        received=[received(0), received(0)._replace(partition=1)],
+    )
+    verdict = judge(told)
+
+    assert [(one.name, one.partition) for one in verdict.duplicated] == [("duplicate", 1)]
+    told.sent.append(SentRecord("t", 1, "0", "value 0"))
+    assert judge(told).is_clean
+    told.sent.pop()
+    told.sent.append(told.sent[0])
+    assert judge(told).is_clean
+
+
+@pytest.mark.parametrize(("partition", "missing"), [(0, NOWHERE), (1, 0)])
+def test_one_receipt_does_not_stand_for_two_that_were_sent(partition: int, missing: int) -> None:
+    told = History(
+        sent=[sent(0), SentRecord("t", NOWHERE, "0", "value 0")],
+        received=[received(0)._replace(partition=partition)],
+    )
+    assert [one.partition for one in judge(told).lost] == [missing]
+    told.received += [received(0, 1)]
+    assert not judge(told).lost
+
+
 def test_a_record_in_another_partition_is_another_record() -> None:
     told = history(received(0), received(1)._replace(partition=1), received(2))
 
@@ -182,6 +208,65 @@ def test_a_refused_record_must_not_be_read() -> None:
     told.sent.append(sent(3, outcome=Outcome.REFUSED))
 
     assert kinds(judge(told)) == {"aborted": [("aborted read", 3, "3")]}
+
+
+def test_a_refused_record_must_not_be_read_wherever_it_was_to_go() -> None:
+    told = History(
+        sent=[SentRecord("t", NOWHERE, "0", "value 0", outcome=Outcome.REFUSED)],
+        received=[received(0)],
+    )
+    assert kinds(judge(told)) == {"aborted": [("aborted read", 0, "0")]}
+
+
+def aborted_then_committed(*got: ReceivedRecord, offset: int = 0) -> History:
+    """Record 0 at offset 0, aborted, and once more at offset 2, committed; record 1 in between."""
+    again = sent(0, offset=2 if offset >= 0 else -1, transaction="good")
+    return History(
+        sent=[sent(0, offset=offset, transaction="bad"), sent(1), again],
+        received=list(got),
+        ended={"bad": False, "good": True},
+    )
+
+
+@pytest.mark.parametrize("offset", [0, -1])
+def test_what_is_committed_after_an_abort_may_be_read_and_must_be(offset: int) -> None:
+    one, both = received(1, committed_only=True), received(0, 2, committed_only=True)
+
+    assert not judge(aborted_then_committed(one, both, offset=offset)).breaks(Delivery.EXACTLY_ONCE)
+    missed = judge(aborted_then_committed(one, offset=offset))
+    assert [lost.offset for lost in missed.lost] == [2 if offset >= 0 else -1]
+    assert not missed.aborted
+
+
+def test_who_sees_everything_sees_both_and_in_order() -> None:
+    assert judge(aborted_then_committed(received(0), received(1), received(0, 2))).is_clean
+
+
+def test_the_offset_tells_what_was_aborted_from_what_was_committed() -> None:
+    hidden, both = received(0, committed_only=True), received(0, 2, committed_only=True)
+    one = received(1, committed_only=True)
+
+    assert kinds(judge(aborted_then_committed(hidden, one))) == {
+        "lost": [("unseen", 2, "0")],
+        "aborted": [("aborted read", 0, "0")],
+    }
+    assert kinds(judge(aborted_then_committed(one, both, both))) == {
+        "duplicated": [("non-monotonic poll", 2, "0")]
+    }
+    assert kinds(judge(aborted_then_committed(hidden, hidden, one, both))) == {
+        "duplicated": [("non-monotonic poll", 0, "0")],
+        "aborted": [("aborted read", 0, "0"), ("aborted read", 0, "0")],
+    }
+
+
+@pytest.mark.parametrize("offset", [0, -1])
+def test_without_offsets_what_is_read_more_often_than_committed_was_aborted(offset: int) -> None:
+    bare = received(0, -1, committed_only=True)
+    verdict = judge(aborted_then_committed(bare, received(1), bare, offset=offset))
+
+    assert not verdict.lost
+    assert not verdict.duplicated
+    assert len(verdict.aborted) == 1
 
 
 @pytest.mark.parametrize("committed_only", [True, False])
