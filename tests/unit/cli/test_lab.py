@@ -105,3 +105,14 @@ def test_clean_removes_logs_and_nothing_else(folder: Path, capsys: Captured) -> 
     assert capsys.readouterr().out.count("removed ") == 2
     assert (folder / "producer" / "notes.txt").exists()
     assert (folder / "data").exists()
+
+
+def test_collecting_asks_only_about_what_it_would_overwrite(folder: Path, capsys: Captured) -> None:
+    assert lab("collect", "--dir", str(folder)) == 0
+    (folder / "consumer" / "payload.log").write_text("t,0,4,d\n")
+
+    assert lab("collect", "--dir", str(folder)) == 1
+    assert str(folder / "producer.log") not in capsys.readouterr().err
+    assert lab("collect", "--dir", str(folder), "--yes") == 0
+    assert (folder / "producer.log").read_text() != ""
+    assert (folder / "consumer.log").read_text() == "t,0,4,d\n"
