@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 from confluent_kafka import KafkaException
 
 from barnabas.client.errors import ClientError
+from barnabas.lab.cluster.process import DidNotStart
 from barnabas.lab.faults.fault import NotPossible
 from barnabas.lab.scenarios.catalogue import play_of
 from barnabas.lab.scenarios.ledger import Ledger
@@ -35,8 +36,11 @@ if TYPE_CHECKING:
     from barnabas.lab.cluster.base import Cluster
     from barnabas.lab.scenarios.declaration import Scenario
 
-FAILURES = (StageError, ProgramError, NotPossible, TimeoutError, ClientError, KafkaException)
-"""What a play may meet that keeps it from its end; all else is a bug, and stops the command."""
+NO_CLUSTER = (DidNotStart, TimeoutError)
+"""What keeps a cluster of the lab's own from being one; a setting that brokers refuse, for one."""
+FAILURES = (*NO_CLUSTER, StageError, ProgramError, NotPossible, ClientError, KafkaException)
+"""What a play, or the look at what it left behind, may meet that keeps it from its end; all else
+is a bug, and stops the command."""
 Keyed = TypeVar("Keyed", SentRecord, ReceivedRecord, StoredRecord)
 
 
@@ -65,20 +69,18 @@ def run(
     ledger = Ledger(topic)
     with ExitStack() as stack:
         stack.callback(recorder.close)
-        cluster = stack.enter_context(_cluster(scenario, bootstrap))
-        recorder.begin()
-        _tell_brokers(recorder, cluster)
+        cluster = _cluster(scenario, bootstrap)
         stage = Stage(
             scenario, cluster=cluster, folder=folder, ledger=ledger, recorder=recorder, topic=topic
         )
-        stack.callback(stage.end_programs)
-        failure = ""
-        with Watcher(cluster, topic, ledger, recorder):
-            try:
-                play_of(scenario)(stage)
-            except FAILURES as error:
-                failure = str(error)
-        verdict = Verdict() if failure else _verdict(stage)
+        try:
+            stack.enter_context(cluster)
+        except NO_CLUSTER as error:
+            verdict, failure = Verdict(), str(error).strip()
+        else:
+            stack.callback(stage.end_programs)
+            recorder.begin()
+            verdict, failure = _played(stage, recorder)
         result = Result(
             scenario=scenario,
             verdict=verdict,
@@ -91,6 +93,17 @@ def run(
         said = "it did not come to its end" if failure else counts or "nothing lost, nothing twice"
         recorder.mark(Kind.VERDICT, f"verdict: {said}")
     return Run(result, recorder.timeline, folder)
+
+
+def _played(stage: Stage, recorder: Recorder) -> tuple[Verdict, str]:
+    """The play and its verdict; or why there is none."""
+    _tell_brokers(recorder, stage.cluster)
+    try:
+        with Watcher(stage.cluster, stage.topic, stage.ledger, recorder):
+            play_of(stage.scenario)(stage)
+        return _verdict(stage), ""
+    except FAILURES as error:
+        return Verdict(), str(error).strip()
 
 
 def _cluster(scenario: Scenario, bootstrap: str | None) -> Cluster:
