@@ -9,8 +9,10 @@ and, to name losses, from what the partitions hold in the end.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
@@ -19,6 +21,7 @@ from confluent_kafka import KafkaException
 
 from barnabas.client.errors import ClientError
 from barnabas.lab.cluster.process import DidNotStart
+from barnabas.lab.faults.expelling import delete_group
 from barnabas.lab.faults.fault import NotPossible
 from barnabas.lab.scenarios.catalogue import play_of
 from barnabas.lab.scenarios.ledger import Ledger
@@ -59,7 +62,8 @@ def run(
     """Runs it to its end.  Whatever was started is stopped, however it ends.
 
     `folder` is empty, and keeps what the clients logged; `stream` is shown the timeline.  With
-    `bootstrap` the cluster is somebody else's: only scenarios that are `outside` can be run.
+    `bootstrap` the cluster is somebody else's: only scenarios that are `outside` can be run, and
+    their topics and groups are removed in the end.
     """
     recorder = Recorder(f"{scenario.name}  {scenario.title}", stream)
     began = time.monotonic()
@@ -78,6 +82,8 @@ def run(
         except NO_CLUSTER as error:
             verdict, failure = Verdict(), str(error).strip()
         else:
+            if bootstrap is not None:
+                stack.callback(_leave_as_it_was, stage)
             stack.callback(stage.end_programs)
             recorder.begin()
             verdict, failure = _played(stage, recorder)
@@ -104,6 +110,23 @@ def _played(stage: Stage, recorder: Recorder) -> tuple[Verdict, str]:
         return _verdict(stage), ""
     except FAILURES as error:
         return Verdict(), str(error).strip()
+
+
+def _leave_as_it_was(stage: Stage) -> None:
+    """Nothing of the run stays in somebody else's cluster; if it has to, the timeline says so."""
+    eyes = stage.cluster.eyes
+    removals: list[tuple[str, Callable[[], None]]] = [
+        (f"group {stage.group}", lambda: delete_group(eyes, stage.group)),
+        *(
+            (f"topic {name}", functools.partial(eyes.delete_topics, [name]))
+            for name in stage.cluster.topics
+        ),
+    ]
+    for what, remove in removals:
+        try:
+            remove()
+        except ClientError as error:
+            stage.step(f"{what} stays: {error}")
 
 
 def _cluster(scenario: Scenario, bootstrap: str | None) -> Cluster:

@@ -72,3 +72,35 @@ def test_somebody_elses_cluster_that_is_not_there_is_for_who_named_it(
 ) -> None:
     with pytest.raises(ClientError, match="nobody there"):
         result_of(monkeypatch, tmp_path, EmptyCluster(ClientError("nobody there")))
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+@pytest.mark.parametrize("bootstrap", [None, "somebody:9092"])
+def test_what_a_run_made_in_somebody_elses_cluster_is_removed_or_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bootstrap: str | None, refuses: bool
+) -> None:
+    cluster = EmptyCluster()
+    cluster.topics += ["one", "aside"]
+    removed: list[str] = []
+
+    def remove(what: str) -> None:
+        if refuses:
+            raise ClientError("not you")
+        removed.append(what)
+
+    monkeypatch.setattr(engine, "_cluster", lambda scenario, bootstrap: cluster)
+    monkeypatch.setattr(engine, "play_of", lambda scenario: lambda stage: None)
+    monkeypatch.setattr(engine, "delete_group", lambda eyes, group: remove(group))
+    monkeypatch.setattr(cluster.eyes, "delete_topics", lambda names: [*map(remove, names)])
+
+    run = engine.run(all_scenarios()["2.2a"], folder=tmp_path, stream=None, bootstrap=bootstrap)
+
+    stay = [mark.text for mark in run.timeline.marks if mark.text.endswith(" stays: not you")]
+    if bootstrap is None:
+        assert (removed, stay) == ([], [])
+    elif refuses:
+        assert [text.split()[0] for text in stay] == ["group", "topic", "topic"]
+    else:
+        assert removed[0].endswith("-readers")
+        assert removed[1:] == ["one", "aside"]
+        assert stay == []
