@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from barnabas_process import BarnabasProcess
+from confluent_kafka.admin import AdminClient
 from eventually import eventually
 from terminal import CTRL_C, Terminal
 
@@ -37,10 +38,29 @@ def test_the_baseline_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     """With a cluster of somebody else, which here is ours."""
     with BarnabasProcess(tmp_path, "group.initial.rebalance.delay.ms=0") as broker:
         found = outcome("2.2a", "--bootstrap-server", broker.bootstrap)
+        left = left_in(broker.bootstrap)
 
+    assert left == (set(), set())
     assert (found["predicted"], found["lost"], found["duplicated"]) == (True, 0, 0)
     assert (found["sent"], found["received"]) == (100, 100)
     assert found["offending"] == []
+
+
+@pytest.mark.parametrize("name", ["4.1", "poison-fix"])
+def test_nothing_stays_in_somebody_elses_cluster(tmp_path: Path, name: str) -> None:
+    """Neither the group of a consumer that was killed nor a second topic."""
+    with BarnabasProcess(tmp_path, "group.initial.rebalance.delay.ms=0") as broker:
+        outcome(name, "--bootstrap-server", broker.bootstrap)
+
+        assert left_in(broker.bootstrap) == (set(), set())
+
+
+def left_in(bootstrap: str) -> tuple[set[str], set[str]]:
+    """Topics, but those of the broker itself, and groups."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = {name for name in admin.list_topics(timeout=60).topics if not name.startswith("__")}
+    groups = admin.list_consumer_groups(request_timeout=60).result(60).valid
+    return topics, {each.group_id for each in groups}
 
 
 def test_acks_1_loses_what_only_the_dead_leader_had(tmp_path: Path) -> None:

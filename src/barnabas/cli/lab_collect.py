@@ -13,13 +13,14 @@ def run(args: Parsed) -> int:
     from barnabas.lab.programs.collecting import SIDES, collect, logs_of
     from barnabas.lab.programs.payload_log import PayloadError
 
-    if not any(logs_of(folder, side) for side in SIDES):
+    sides = [side for side in SIDES if logs_of(folder, side)]
+    if not sides:
         raise CommandError(f"no payload logs in {folder / 'producer'} and {folder / 'consumer'}")
-    there = [str(path) for side in SIDES if (path := folder / f"{side}.log").exists()]
+    there = [str(path) for side in sides if (path := folder / f"{side}.log").exists()]
     if there:
         agree(args, f"{' and '.join(there)} will be overwritten. Go on?")
     try:
-        found = [collect(folder, side) for side in SIDES]
+        found = collect(folder)
     except PayloadError as error:
         raise CommandError(str(error)) from None
     print_lines(f"{one.target}: {one.count:,} records of {len(one.sources)} logs" for one in found)

@@ -56,9 +56,7 @@ def run(args: Parsed) -> int:
     if bootstrap is not None:
         check_bootstrap(bootstrap)
         scenarios = _possible_outside(args, scenarios)
-    page = args.text("html")
-    if page is not None and not Path(page).absolute().parent.is_dir():
-        raise UsageError(f"--html: there is no directory {Path(page).parent}")
+    _check_page(args.text("html"))
     raise_on_sigterm()
     began = time.monotonic()
     runs = []
@@ -79,6 +77,19 @@ def run(args: Parsed) -> int:
 
         print_lines(summary_lines([each.result for each in runs], time.monotonic() - began))
     return 0 if all(each.result.predicted for each in runs) else 1
+
+
+def _check_page(page: str | None) -> None:
+    """Before a run that may take minutes, not behind it."""
+    if page is None:
+        return
+    path = Path(page)
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--html: there is no directory {path.parent}")
+    if path.is_dir():
+        raise UsageError(f"--html: {path} is a directory")
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise UsageError(f"--html: {path} cannot be written")
 
 
 def _chosen(args: Parsed) -> list[Scenario]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,18 @@ def test_files_that_are_none_of_the_lab_are_one_line(tmp_path: Path, capsys: Cap
     assert f"{bad}:1: not a line topic,partition,key,value" in capsys.readouterr().err
 
 
+def test_files_that_are_no_text_are_one_line(folder: Path, capsys: Captured) -> None:
+    bad = folder / "producer" / "payload-2.log"
+    bad.write_bytes(b"t,0,1,fine\nt,0,2,\xff\n")
+
+    assert lab("diff", "--journal", str(bad)) == 1
+    assert capsys.readouterr().err == f"barnabas lab diff: --journal: {bad}: not UTF-8\n"
+    assert lab("diff", "--dir", str(folder)) == 1
+    assert capsys.readouterr().err == f"barnabas lab diff: {bad}:2: not UTF-8\n"
+    assert lab("collect", "--dir", str(folder)) == 1
+    assert capsys.readouterr().err == f"barnabas lab collect: {bad}:2: not UTF-8\n"
+
+
 def test_clean_removes_logs_and_nothing_else(folder: Path, capsys: Captured) -> None:
     (folder / "producer" / "notes.txt").write_text("mine")
     (folder / "data").mkdir()
@@ -105,3 +118,29 @@ def test_clean_removes_logs_and_nothing_else(folder: Path, capsys: Captured) -> 
     assert capsys.readouterr().out.count("removed ") == 2
     assert (folder / "producer" / "notes.txt").exists()
     assert (folder / "data").exists()
+
+
+def test_collecting_asks_only_about_what_it_would_overwrite(folder: Path, capsys: Captured) -> None:
+    assert lab("collect", "--dir", str(folder)) == 0
+    (folder / "consumer" / "payload.log").write_text("t,0,4,d\n")
+
+    assert lab("collect", "--dir", str(folder)) == 1
+    assert str(folder / "producer.log") not in capsys.readouterr().err
+    assert lab("collect", "--dir", str(folder), "--yes") == 0
+    assert (folder / "producer.log").read_text() != ""
+    assert (folder / "consumer.log").read_text() == "t,0,4,d\n"
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_run(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusal(page: Path) -> str:
+        assert lab("run", "2.2a", "--bootstrap-server", "localhost:1", "--html", str(page)) == 1
+        return capsys.readouterr().err
+
+    nowhere = tmp_path / "none" / "page.html"
+    assert f"--html: there is no directory {nowhere.parent}" in refusal(nowhere)
+    assert f"--html: {tmp_path} is a directory" in refusal(tmp_path)
+    page = tmp_path / "page.html"
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
+    assert f"--html: {page} cannot be written" in refusal(page)

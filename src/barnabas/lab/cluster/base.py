@@ -32,6 +32,8 @@ class Cluster(ABC):
         self.relays = Relays()
         self.eyes = Eyes(self.addresses)
         self.faults = Faults(self)
+        self.topics: list[str] = []
+        """Those that were created here."""
 
     @abstractmethod
     def __enter__(self) -> Self:
@@ -89,6 +91,7 @@ class Cluster(ABC):
             configs=configs or {},
             assignment=assignment,
         )
+        self.topics.append(name)
         self._learn(topic_id, name)
         self.wait_in_sync(name)
 

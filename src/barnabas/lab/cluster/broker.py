@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.lab.cluster.process import NodeProcess
 from barnabas.lab.cluster.steering import Steering
-from barnabas.lab.faults.disk_state import DiskState
+from barnabas.lab.faults.disk_state import DiskState, Felt
 
 if TYPE_CHECKING:
     from barnabas.lab.faults.gate import Gate
@@ -53,8 +53,8 @@ class LabBroker:
         self._is_frozen = False
         self._is_asked_to_stop = False
         self._disk = DiskState()
-        self.on_disk_hits: Callable[[int], None] = lambda hits: None
-        """Told how often the node has felt a disk that is slow or full."""
+        self.on_disk_felt: Callable[[Felt], None] = lambda felt: None
+        """Told each time the node has felt a disk that is slow or full."""
 
     def __repr__(self) -> str:
         state = "frozen" if self.frozen else "running" if self.running else "down"
@@ -208,8 +208,8 @@ class LabBroker:
             waits = not self.frozen and not self._relays.is_own_thread
             self._steering.steer(state, timeout_s=timeout_s if waits else None)
 
-    def _felt_disk(self, hits: int) -> None:
-        self.on_disk_hits(hits)
+    def _felt_disk(self, felt: Felt) -> None:
+        self.on_disk_felt(felt)
 
     def _end_steering(self) -> None:
         if self._steering is not None:

@@ -9,6 +9,11 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+GUARD = 'read -r _ && exit; kill -TERM "$1"; kill -CONT "$1"'
+"""A shell that hears a line when the process has ended, and nothing but the end of its input when
+the lab has, however that did.  What is frozen cannot see to it by itself, nor can what is not ours.
+"""
+
 
 class DidNotStart(Exception):  # noqa: N818 (says what happened)
     """A process ended, or had nothing to say, before it was ready; the text has what it printed."""
@@ -27,8 +32,16 @@ class NodeProcess:
     settled: threading.Event = field(default_factory=threading.Event)
     is_ready: bool = False
     reader: threading.Thread = field(init=False)
+    guard: subprocess.Popen[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.guard = subprocess.Popen(
+            ["/bin/sh", "-c", GUARD, "guard", str(self.popen.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
@@ -95,5 +108,6 @@ class NodeProcess:
                     self.is_ready = True
                     self.settled.set()
         self.popen.wait()
+        self.guard.communicate(b"ended\n")
         self.settled.set()
         self.on_end()

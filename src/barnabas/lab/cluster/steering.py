@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from barnabas.lab.faults.disk_state import DiskState
+    from barnabas.lab.faults.disk_state import DiskState, Felt
 
 
 class Steering:
-    """Of one run of a node.  Any thread may call."""
+    """Of one run of a node.  Any thread may call.
 
-    def __init__(self, on_hits: Callable[[int], None]) -> None:
-        """`on_hits` is called, on another thread, when the node has felt its disk."""
-        self._on_hits = on_hits
+    The node answers in the order in which it is told, so that the number of an answer says to what
+    it is one: those that nobody waited for are not taken for others.
+    """
+
+    def __init__(self, on_felt: Callable[[Felt], None]) -> None:
+        """`on_felt` is called, on another thread, when the node has felt its disk."""
+        self._on_felt = on_felt
         self._socket, self.theirs = socket.socketpair()
-        self._done = threading.Semaphore(0)
+        self._changed = threading.Condition()
+        self._told = 0
+        self._answered = 0
+        self._is_gone = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -28,12 +35,17 @@ class Steering:
 
         A node that is gone needs nothing.  TimeoutError if it does not answer.
         """
-        try:
-            self._socket.sendall(state.line())
-        except OSError:
-            return
-        if timeout_s is not None and not self._done.acquire(timeout=timeout_s):
-            raise TimeoutError(f"the node's disk could not be changed in {timeout_s} s")
+        with self._changed:
+            try:
+                self._socket.sendall(state.line())
+            except OSError:
+                return
+            self._told += 1
+            number = self._told
+            if timeout_s is not None and not self._changed.wait_for(
+                lambda: self._answered >= number or self._is_gone, timeout_s
+            ):
+                raise TimeoutError(f"the node's disk could not be changed in {timeout_s} s")
 
     def close(self) -> None:
         self.theirs.close()
@@ -45,11 +57,20 @@ class Steering:
         self._socket.close()
 
     def _read(self) -> None:
-        with self._socket.makefile("r", encoding="utf-8") as lines:
-            for line in lines:
-                said = json.loads(line)
-                if "hits" in said:
-                    self._on_hits(said["hits"])
-                else:
-                    self._done.release()
-        self._done.release()  # nobody waits for a node that is gone
+        try:
+            with self._socket.makefile("r", encoding="utf-8") as lines:
+                for line in lines:
+                    self._hear(json.loads(line))
+        except ConnectionResetError:
+            pass  # the node went before it had heard all: frozen and killed, for one
+        with self._changed:
+            self._is_gone = True  # nobody waits for a node that is gone
+            self._changed.notify_all()
+
+    def _hear(self, said: Mapping[str, Any]) -> None:
+        if "felt" in said:
+            self._on_felt(said["felt"])
+            return
+        with self._changed:
+            self._answered += 1
+            self._changed.notify_all()

@@ -1,7 +1,8 @@
 """A disk that is slow, or full, as the system calls of a node see it; in the node's process.
 
 Steered over a socket by the lab, in lines of JSON: what the disk is like from now on
-(`{"slow_s": 0.5, "full": false}`, answered when it is so), and back how often that was felt.
+(`{"slow_s": 0.5, "full": false}`, answered when it is so), and back a line whenever that was felt
+(`{"felt": "slow"}`).
 """
 
 from __future__ import annotations
@@ -63,11 +64,11 @@ class SteeredSyscalls(Syscalls):
     def _suffer(self) -> None:
         seconds = self._state.slow_s
         if seconds:
-            self._say(b'{"hits": 1}\n')
+            self._say(b'{"felt": "slow"}\n')
             time.sleep(seconds)  # the thread that writes waits, as it does for a disk
 
     def _refuse(self) -> NoReturn:
-        self._say(b'{"hits": 1}\n')
+        self._say(b'{"felt": "full"}\n')
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _say(self, line: bytes) -> None:

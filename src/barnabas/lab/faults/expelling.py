@@ -1,9 +1,9 @@
-"""Ends the sessions of group members, with the calls that operators have for it."""
+"""Ends the sessions of group members, and whole groups, with the calls that operators have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.base.error_codes import ErrorCode
 from barnabas.client.brokers import check_code
@@ -15,6 +15,7 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from barnabas.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from barnabas.client.wire import Connection
     from barnabas.lab.cluster.view import Eyes
 
+Result = TypeVar("Result")
+
 GROUP = 0
 LEAVING = -1
 """The member epoch of one that goes."""
@@ -44,6 +47,18 @@ def expel(eyes: Eyes, group: str, member: str | None) -> int:
 
     `member`: a member id, a client id or an instance id; None: all of them.
     """
+    return _ask_coordinator(eyes, group, lambda connection: _expel(connection, group, member))
+
+
+def delete_group(eyes: Eyes, group: str) -> None:
+    """The group and its offsets are gone, whoever is still in it; one that never was is no failure.
+
+    `ClientError` if the coordinator refuses.
+    """
+    _ask_coordinator(eyes, group, lambda connection: _delete(connection, group))
+
+
+def _ask_coordinator(eyes: Eyes, group: str, question: Callable[[Connection], Result]) -> Result:
     found = eyes.ask_any(
         lambda connection: connection.call(
             FindCoordinatorRequest(key_type=GROUP, coordinator_keys=[group]),
@@ -51,7 +66,17 @@ def expel(eyes: Eyes, group: str, member: str | None) -> int:
         )
     ).coordinators[0]
     check_code(found.error_code, found.error_message)
-    return eyes.ask(found.node_id, lambda connection: _expel(connection, group, member))
+    return eyes.ask(found.node_id, question)
+
+
+def _delete(connection: Connection, group: str) -> None:
+    request = DeleteGroupsRequest(groups_names=[group])
+    code = connection.call(request, DeleteGroupsResponse).results[0].error_code
+    if code == ErrorCode.NON_EMPTY_GROUP:  # members that were killed are in it for a while
+        _expel(connection, group, None)
+        code = connection.call(request, DeleteGroupsResponse).results[0].error_code
+    if code != ErrorCode.GROUP_ID_NOT_FOUND:
+        check_code(code)
 
 
 def _expel(connection: Connection, group: str, member: str | None) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from barnabas.lab.faults.disk_state import DiskState
+from barnabas.lab.faults.disk_state import DiskState, Felt
 from barnabas.lab.faults.expelling import expel
 from barnabas.lab.faults.fault import Fault, NotPossible
 from barnabas.lab.faults.gate import CLIENTS
@@ -16,10 +16,9 @@ from barnabas.lab.faults.rules import Action, Match, Rule, api_key
 
 if TYPE_CHECKING:
     from barnabas.lab.cluster.base import Cluster
+    from barnabas.lab.cluster.broker import LabBroker
     from barnabas.lab.faults.conditions import Condition
     from barnabas.lab.faults.passing import Direction
-
-GOOD_DISK = DiskState()
 
 
 class Which(TypedDict, total=False):
@@ -53,6 +52,9 @@ class Faults:
         self._relays = cluster.relays
         self._lock = threading.Lock()
         self._made: list[Fault] = []
+        self._disks_lock = threading.Lock()
+        self._disks: dict[int, Mapping[Fault, DiskState]] = {}
+        """What is wrong with each broker's disk; a new mapping with every change."""
 
     @property
     def made(self) -> list[Fault]:
@@ -194,7 +196,7 @@ class Faults:
         text = f"hold {who} of {topic}-{partition} at {at_offset}"
         return self._stand(text, lambda fault: Standing(fault, hold), "holds")
 
-    # -- disks
+    # -- disks: what is wrong with one adds up
 
     def slow_disk(self, broker: int, seconds: float) -> Fault:
         """Every write and flush of this node takes so much longer."""
@@ -207,10 +209,27 @@ class Faults:
     def _disk(self, broker: int, text: str, state: DiskState) -> Fault:
         self._ours("break a disk")
         node = self._cluster.brokers[broker]
-        fault = Fault(text, lambda: node.set_disk(GOOD_DISK))
-        node.on_disk_hits = fault.hit
-        node.set_disk(state)
-        return self._note(fault)
+        fault = self._note(Fault(text, lambda: self._mend_disk(node, fault)))
+        with self._disks_lock:
+            bad = self._disks[broker] = {**self._disks.get(broker, {}), fault: state}
+            node.on_disk_felt = lambda felt: self._felt(broker, felt)
+            node.set_disk(DiskState.together(bad.values()))
+        return fault
+
+    def _mend_disk(self, node: LabBroker, fault: Fault) -> None:
+        """What else is wrong with the disk stays so."""
+        with self._disks_lock:
+            bad = {each: state for each, state in self._disks[node.id].items() if each is not fault}
+            try:
+                node.set_disk(DiskState.together(bad.values()))
+            finally:
+                self._disks[node.id] = bad  # what was felt until here was felt of this one, too
+
+    def _felt(self, broker: int, felt: Felt) -> None:
+        """On the thread that hears the node; it must not wait for who changes the disk."""
+        for fault, state in self._disks[broker].items():
+            if state.causes(felt):
+                fault.hit()
 
     # -- groups
 

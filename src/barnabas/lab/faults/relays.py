@@ -161,6 +161,8 @@ class Relays:
             return
         due = [each for each in self.triggers if each.when.holds(self.observer.traffic)]
         for trigger in due:
+            if trigger not in self.triggers:
+                continue  # an action before it has lifted it, or made it act
             self.triggers.remove(trigger)
             try:
                 trigger.what()

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from barnabas.lab.programs.payload_log import PATTERN, in_order, read_lines
+from barnabas.lab.programs.payload_log import PATTERN, PayloadLine, in_order, read_lines
 from barnabas.lab.verdict.records import History, ReceivedRecord, SentRecord
 
 SIDES = ("producer", "consumer")
@@ -31,10 +31,20 @@ class Collected:
     count: int
 
 
-def collect(folder: Path, side: str) -> Collected:
-    """Sorts one side's logs into `<side>.log` and removes them; only once all is written."""
-    sources = logs_of(folder, side)
-    lines = in_order(line for path in sources for line in read_lines(path))
+def collect(folder: Path) -> list[Collected]:
+    """Sorts the logs of each side into `<side>.log` and removes them; all are read before anything
+    is changed.  A side without logs keeps what it was collected into before, and is left out.
+    """
+    found = [(side, sources) for side in SIDES if (sources := logs_of(folder, side))]
+    read = [in_order(line for path in sources for line in read_lines(path)) for _, sources in found]
+    return [
+        _replace(folder, side, sources, lines)
+        for (side, sources), lines in zip(found, read, strict=True)
+    ]
+
+
+def _replace(folder: Path, side: str, sources: list[Path], lines: list[PayloadLine]) -> Collected:
+    """The logs go once what they came to is written."""
     target = folder / f"{side}.log"
     beside = target.with_suffix(".log.new")
     beside.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")

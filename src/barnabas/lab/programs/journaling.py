@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from barnabas.lab.verdict.journal import Event, What, decode_all, encode
+from barnabas.lab.verdict.journal import Event, JournalError, What, decode_all, encode
 
 
 class Journal:
@@ -74,5 +74,10 @@ class JournalReader:
 
 def read_journals(paths: Iterable[Path]) -> list[Event]:
     """All events of several journals, in order of their time."""
-    events = [event for path in paths for event in JournalReader(path).new()]
+    events: list[Event] = []
+    for path in paths:
+        try:
+            events += JournalReader(path).new()
+        except UnicodeDecodeError:
+            raise JournalError(f"{path}: not UTF-8") from None
     return sorted(events, key=lambda event: event.t)

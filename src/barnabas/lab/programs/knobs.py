@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 INT_MAX = 2**31 - 1
+POLL_MAX = 1_000_000
+"""Records that the client library gives at once, at most."""
 
 
 class KnobError(Exception):
@@ -60,8 +62,15 @@ class Knob:
         return number
 
 
-def _count(name: str, default: int, help: str, *, least: int = 0) -> Knob:  # noqa: A002
-    return Knob(name=name, default=str(default), unit="NUMBER", whole=(least, INT_MAX), help=help)
+def _count(
+    name: str,
+    default: int,
+    help: str,  # noqa: A002
+    *,
+    least: int = 0,
+    most: int = INT_MAX,
+) -> Knob:
+    return Knob(name=name, default=str(default), unit="NUMBER", whole=(least, most), help=help)
 
 
 def _ms(name: str, default: int, help: str, *, least: int = 0) -> Knob:  # noqa: A002
@@ -171,7 +180,7 @@ CONSUMER = (
     ),
     _ms("ac-interval", 5000, "How often auto-commit commits.", least=1),
     _count("fetch-min-bytes", 1, "Bytes that a broker waits for before it answers.", least=1),
-    _count("max-poll-recs", 500, "Records that one poll gives, at most.", least=1),
+    _count("max-poll-recs", 500, "Records that one poll gives, at most.", least=1, most=POLL_MAX),
     Knob(
         name="assignment-strategy",
         default="coop",

@@ -55,11 +55,13 @@ def parse(line: str) -> PayloadLine:
 
 def read_lines(path: Path) -> Iterator[PayloadLine]:
     """The lines of a file.  A last one without its end was being written as its writer died."""
-    with path.open(encoding="utf-8", newline="\n") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            if line.endswith("\n"):
+            if line.endswith(b"\n"):
                 try:
-                    yield parse(line[:-1])
+                    yield parse(line[:-1].decode())
+                except UnicodeDecodeError:
+                    raise PayloadError(f"{path}:{number}: not UTF-8") from None
                 except PayloadError as error:
                     raise PayloadError(f"{path}:{number}: {error}") from None
 

@@ -9,8 +9,10 @@ and, to name losses, from what the partitions hold in the end.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
@@ -18,6 +20,8 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 from confluent_kafka import KafkaException
 
 from barnabas.client.errors import ClientError
+from barnabas.lab.cluster.process import DidNotStart
+from barnabas.lab.faults.expelling import delete_group
 from barnabas.lab.faults.fault import NotPossible
 from barnabas.lab.scenarios.catalogue import play_of
 from barnabas.lab.scenarios.ledger import Ledger
@@ -35,8 +39,11 @@ if TYPE_CHECKING:
     from barnabas.lab.cluster.base import Cluster
     from barnabas.lab.scenarios.declaration import Scenario
 
-FAILURES = (StageError, ProgramError, NotPossible, TimeoutError, ClientError, KafkaException)
-"""What a play may meet that keeps it from its end; all else is a bug, and stops the command."""
+NO_CLUSTER = (DidNotStart, TimeoutError)
+"""What keeps a cluster of the lab's own from being one; a setting that brokers refuse, for one."""
+FAILURES = (*NO_CLUSTER, StageError, ProgramError, NotPossible, ClientError, KafkaException)
+"""What a play, or the look at what it left behind, may meet that keeps it from its end; all else
+is a bug, and stops the command."""
 Keyed = TypeVar("Keyed", SentRecord, ReceivedRecord, StoredRecord)
 
 
@@ -55,7 +62,8 @@ def run(
     """Runs it to its end.  Whatever was started is stopped, however it ends.
 
     `folder` is empty, and keeps what the clients logged; `stream` is shown the timeline.  With
-    `bootstrap` the cluster is somebody else's: only scenarios that are `outside` can be run.
+    `bootstrap` the cluster is somebody else's: only scenarios that are `outside` can be run, and
+    their topics and groups are removed in the end.
     """
     recorder = Recorder(f"{scenario.name}  {scenario.title}", stream)
     began = time.monotonic()
@@ -65,20 +73,20 @@ def run(
     ledger = Ledger(topic)
     with ExitStack() as stack:
         stack.callback(recorder.close)
-        cluster = stack.enter_context(_cluster(scenario, bootstrap))
-        recorder.begin()
-        _tell_brokers(recorder, cluster)
+        cluster = _cluster(scenario, bootstrap)
         stage = Stage(
             scenario, cluster=cluster, folder=folder, ledger=ledger, recorder=recorder, topic=topic
         )
-        stack.callback(stage.end_programs)
-        failure = ""
-        with Watcher(cluster, topic, ledger, recorder):
-            try:
-                play_of(scenario)(stage)
-            except FAILURES as error:
-                failure = str(error)
-        verdict = Verdict() if failure else _verdict(stage)
+        try:
+            stack.enter_context(cluster)
+        except NO_CLUSTER as error:
+            verdict, failure = Verdict(), str(error).strip()
+        else:
+            if bootstrap is not None:
+                stack.callback(_leave_as_it_was, stage)
+            stack.callback(stage.end_programs)
+            recorder.begin()
+            verdict, failure = _played(stage, recorder)
         result = Result(
             scenario=scenario,
             verdict=verdict,
@@ -91,6 +99,34 @@ def run(
         said = "it did not come to its end" if failure else counts or "nothing lost, nothing twice"
         recorder.mark(Kind.VERDICT, f"verdict: {said}")
     return Run(result, recorder.timeline, folder)
+
+
+def _played(stage: Stage, recorder: Recorder) -> tuple[Verdict, str]:
+    """The play and its verdict; or why there is none."""
+    _tell_brokers(recorder, stage.cluster)
+    try:
+        with Watcher(stage.cluster, stage.topic, stage.ledger, recorder):
+            play_of(stage.scenario)(stage)
+        return _verdict(stage), ""
+    except FAILURES as error:
+        return Verdict(), str(error).strip()
+
+
+def _leave_as_it_was(stage: Stage) -> None:
+    """Nothing of the run stays in somebody else's cluster; if it has to, the timeline says so."""
+    eyes = stage.cluster.eyes
+    removals: list[tuple[str, Callable[[], None]]] = [
+        (f"group {stage.group}", lambda: delete_group(eyes, stage.group)),
+        *(
+            (f"topic {name}", functools.partial(eyes.delete_topics, [name]))
+            for name in stage.cluster.topics
+        ),
+    ]
+    for what, remove in removals:
+        try:
+            remove()
+        except ClientError as error:
+            stage.step(f"{what} stays: {error}")
 
 
 def _cluster(scenario: Scenario, bootstrap: str | None) -> Cluster:

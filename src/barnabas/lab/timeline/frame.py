@@ -25,6 +25,7 @@ SIGNS = {
 COLOURS = {Kind.FAULT: 31, Kind.RECOVERY: 32, Kind.SIGHT: 36, Kind.VERDICT: 1}
 RED, GREEN, YELLOW, BOLD, DIM = 31, 32, 33, 1, 2
 LEAST_COLUMNS = 60
+LEAST_LEFT = len("brokers")
 HEAD = "part leader ISR      acked  replicated  received"
 MARKS_SHOWN = 8
 
@@ -87,6 +88,8 @@ def _totals(look: Look, columns: int) -> str:
         counts = f"failed {look.failed:,}  {counts}"
     left = f"brokers  {brokers}" if brokers else ""
     room = columns - len(counts) - 2
+    if room < LEAST_LEFT:  # what is counted matters more than who is up
+        return _cut(counts, columns).rjust(columns)
     return f"{_cut(left, room):<{room}}  {counts}"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from barnabas.lab.cluster.steering import Steering
 from barnabas.lab.faults.disk import SteeredSyscalls
-from barnabas.lab.faults.disk_state import DiskState
+from barnabas.lab.faults.disk_state import DiskState, Felt
 
 PATIENCE_S = 60
 
@@ -23,14 +23,16 @@ class Node:
 
     def __init__(self) -> None:
         self.hits = threading.Semaphore(0)
-        self.steering = Steering(self.felt)
+        self.felt: list[Felt] = []
+        self.steering = Steering(self.feel)
         theirs = socket.socket(fileno=os.dup(self.steering.theirs.fileno()))
         self.calls = SteeredSyscalls(DiskState(), theirs)
         self.thread = threading.Thread(target=self.calls.steer)
         self.thread.start()
 
-    def felt(self, count: int) -> None:
-        self.hits.release(count)
+    def feel(self, what: Felt) -> None:
+        self.felt.append(what)
+        self.hits.release()
 
     def set(self, state: DiskState) -> None:
         self.steering.steer(state, timeout_s=PATIENCE_S)
@@ -76,6 +78,29 @@ def test_a_slow_disk_is_felt_by_every_write_and_flush(node: Node, descriptor: in
         assert node.hits.acquire(timeout=PATIENCE_S)
 
 
+def test_a_disk_that_is_slow_and_full_is_felt_as_both(node: Node, descriptor: int) -> None:
+    node.set(DiskState(slow_s=0.001, full=True))
+
+    with pytest.raises(OSError, match="No space left"):
+        node.calls.pwritev(descriptor, [b"abc"], 0)
+
+    for _ in range(2):
+        assert node.hits.acquire(timeout=PATIENCE_S)
+    assert node.felt == ["slow", "full"]
+
+
+def test_an_answer_that_nobody_waited_for_is_none_to_what_is_said_later() -> None:
+    steering = Steering(lambda felt: None)
+    with steering.theirs.makefile("r") as heard:
+        steering.steer(DiskState(full=True), timeout_s=None)
+        heard.readline()
+        steering.theirs.sendall(b'{"done": true}\n')
+
+        with pytest.raises(TimeoutError):
+            steering.steer(DiskState(), timeout_s=0.2)
+    steering.close()
+
+
 def test_a_good_disk_is_felt_by_nobody(node: Node, descriptor: int) -> None:
     node.calls.pwritev(descriptor, [b"abc"], 0)
     node.set(DiskState(full=True))  # whatever was said before this is answered has come by then
@@ -95,3 +120,12 @@ def test_a_state_is_read_as_it_was_written() -> None:
 
     assert DiskState.of(state.line().decode()) == state
     assert DiskState.of("{}") == DiskState()
+
+
+def test_states_add_up() -> None:
+    slow, full = DiskState(slow_s=0.5), DiskState(full=True)
+
+    assert DiskState.together([]) == DiskState()
+    assert DiskState.together([slow, full, slow]) == DiskState(slow_s=1.0, full=True)
+    assert [state.causes("slow") for state in (slow, full)] == [True, False]
+    assert [state.causes("full") for state in (slow, full)] == [False, True]

@@ -152,6 +152,30 @@ def test_a_trigger_acts_once(relays: Relays) -> None:
     assert fault.hits == 1
 
 
+@pytest.mark.parametrize("does", ["lifts it", "looks again"])
+def test_a_trigger_that_another_one_has_dealt_with_is_not_due_any_more(
+    relays: Relays, does: str
+) -> None:
+    acted: list[int] = []
+    always = Condition("always", lambda traffic: True)
+    second = Trigger(Fault("second"), lambda: acted.append(2), always)
+
+    def first_acts() -> None:
+        acted.append(1)
+        if does == "lifts it":
+            relays.triggers.remove(second)
+        else:
+            relays.noted()
+
+    first = Trigger(Fault("first"), first_acts, always)
+    relays.call(lambda: relays.triggers.extend([first, second]))
+
+    relays.call(relays.noted)
+
+    assert acted == ([1] if does == "lifts it" else [1, 2])
+    assert first.fault.hits == 1
+
+
 def test_what_is_asked_of_the_relays_fails_where_it_was_asked(relays: Relays) -> None:
     with pytest.raises(ZeroDivisionError):
         relays.call(lambda: 1 // 0)

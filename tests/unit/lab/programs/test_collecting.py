@@ -34,7 +34,7 @@ def lab(tmp_path: Path) -> Path:
 
 
 def test_each_side_becomes_one_sorted_file_and_the_originals_go(lab: Path) -> None:
-    found = [collect(lab, side) for side in ("producer", "consumer")]
+    found = collect(lab)
 
     assert [(one.count, len(one.sources)) for one in found] == [(3, 1), (3, 2)]
     assert (lab / "producer.log").read_text() == "t,0,9,c\nt,0,10,a, b\nt,1,1,d\n"
@@ -42,22 +42,33 @@ def test_each_side_becomes_one_sorted_file_and_the_originals_go(lab: Path) -> No
     assert leavings(lab) == [lab / "producer.log", lab / "consumer.log"]
 
 
-def test_logs_that_cannot_be_read_are_kept(lab: Path) -> None:
-    bad = lab / "producer" / "payload-2.log"
+@pytest.mark.parametrize("side", ["producer", "consumer"])
+def test_logs_that_cannot_be_read_are_kept_and_so_are_all_others(lab: Path, side: str) -> None:
+    before = leavings(lab)
+    bad = lab / side / "payload-3.log"
     bad.write_text("nonsense\n")
 
     with pytest.raises(PayloadError, match="nonsense"):
-        collect(lab, "producer")
-    assert not (lab / "producer.log").exists()
-    assert (lab / "producer/payload.log").exists()
+        collect(lab)
+    bad.unlink()
+    assert leavings(lab) == before
+
+
+def test_a_side_without_logs_keeps_what_was_collected_before(lab: Path) -> None:
+    collect(lab)
+    kept = (lab / "producer.log").read_text()
+    (lab / "consumer/payload.log").write_text("t,0,11,e\n")
+
+    assert [one.side for one in collect(lab)] == ["consumer"]
+    assert (lab / "producer.log").read_text() == kept
+    assert (lab / "consumer.log").read_text() == "t,0,11,e\n"
 
 
 def test_the_verdict_is_the_same_before_and_after_collecting(lab: Path) -> None:
     before = judge(
         history_of_logs(payload_files(lab / "producer"), payload_files(lab / "consumer"))
     )
-    for side in ("producer", "consumer"):
-        collect(lab, side)
+    collect(lab)
     after = judge(
         history_of_logs(payload_files(lab / "producer.log"), payload_files(lab / "consumer.log"))
     )

@@ -84,6 +84,12 @@ def test_a_wrong_value_is_one_line_that_names_the_option(
         read_all(PRODUCER, {name: text})
 
 
+def test_a_poll_may_give_what_the_library_can_and_no_more() -> None:
+    assert read_all(CONSUMER, {"max-poll-recs": "1000000"})["max_poll_recs"] == 1_000_000
+    with pytest.raises(KnobError, match="max-poll-recs: 1000001 is out of range: at most 1000000"):
+        read_all(CONSUMER, {"max-poll-recs": "1000001"})
+
+
 def test_a_file_may_have_the_options_of_both_programs() -> None:
     both = {"producer.acks": "0", "consumer.group-id": "g", "other": "x"}
 

@@ -66,6 +66,14 @@ def test_an_exercise_has_a_page_that_can_be_followed(exercise: str) -> None:
             assert scenario.question in " ".join(text.split())
 
 
+@pytest.mark.parametrize("exercise", ["read-committed", "zombie"])
+def test_transactions_by_hand_are_more_than_looked_at(exercise: str) -> None:
+    text = (PAGES / f"{exercise}.md").read_text(encoding="utf-8").partition("## By hand")[2]
+
+    assert text.count("--transactional-id") == 2, "one that is given up, and one that takes over"
+    assert "--isolation-level read_committed" in text
+
+
 def test_the_index_links_to_every_page() -> None:
     index = (PAGES / "README.md").read_text(encoding="utf-8")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
 from lab_story import story
 
-from barnabas.lab.timeline.frame import frame
+from barnabas.lab.timeline.frame import LEAST_COLUMNS, frame
 from barnabas.lab.timeline.model import Kind, Mark, Timeline
 
 COLOURS = re.compile(r"\x1b\[\d+m")
@@ -24,6 +25,18 @@ def test_no_line_is_wider_than_the_terminal(columns: int, is_coloured: bool) -> 
 
     widths = [len(COLOURS.sub("", line)) for line in lines]
     assert max(widths) == columns
+
+
+@pytest.mark.parametrize("sent", [1, 3_000, 1_000_000, 10**15])
+@pytest.mark.parametrize("failed", [0, 7, 1_000_000])
+def test_counts_of_any_length_leave_a_frame_of_its_width(sent: int, failed: int) -> None:
+    timeline = story()
+    timeline.looks[-1] = dataclasses.replace(timeline.last, sent=sent, acked=sent, failed=failed)
+
+    totals = frame("x", timeline, columns=LEAST_COLUMNS, now=10.0)[1]
+
+    assert len(totals) == LEAST_COLUMNS
+    assert f"sent {sent:,}" in totals
 
 
 def test_the_lane_shows_who_led_when() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.lab.cluster.view import LATEST
 from barnabas.lab.faults.conditions import acked
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def network_partition(stage: Stage) -> None:
     view = stage.wait_view(  # brokers 1 and 2 are asked first: broker 3 knows of nothing
         lambda view: view[0].leader in (1, 2), "another broker to lead partition 0"
     )
-    stage.see("second-leader", view[0].leader in (1, 2))
+    said = stage.cluster.eyes.offsets(3, stage.topic, [0], LATEST)  # only who leads answers this
+    stage.see("second-leader", view[0].leader in (1, 2) and 0 in said)
     cut.lift()
     stage.recovery("the network is whole again: broker 3 follows")
     stage.wind_up(producer)
