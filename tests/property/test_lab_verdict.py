@@ -55,7 +55,7 @@ def test_counts_are_those_of_the_lines_before_and_after_collecting(
             history_of_logs(payload_files(folder / "producer"), payload_files(folder / "consumer"))
         )
         assert counts(found) == expected
-        logs = [collect(folder, side).target for side in ("producer", "consumer")]
+        logs = [one.target for one in collect(folder)]
         assert counts(judge(history_of_logs(*([log] for log in logs)))) == expected
         assert found.is_clean == (before == after and not found.reordered)
 
