@@ -22,11 +22,13 @@ $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
 		     "Try: make PYTHON=python3.12"; exit 1; }
-	@[ -e $@ ] || rm -rf $(VENV) # what a set-up that was interrupted has left
+	@[ ! -e $(VENV)/.unfinished ] || rm -rf $(VENV) # a set-up that was interrupted
 	@$(PYTHON) -m venv $(VENV) || { \
 		echo "python3 -m venv failed. On Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+	@touch $(VENV)/.unfinished
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	@$(BIN)/python -m pip install --quiet --editable .
+	@rm $(VENV)/.unfinished
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

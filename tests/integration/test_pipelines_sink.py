@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +36,20 @@ def write(frame: DataFrame, broker: BarnabasProcess, **options: str) -> None:
         .options(**options)
         .mode("append")
         .save()
+    )
+
+
+def stream_of(
+    spark: SparkSession, broker: BarnabasProcess, topic: str, **options: str
+) -> DataFrame:
+    """A topic from its beginning."""
+    return (
+        spark.readStream.format("barnabas")
+        .option("kafka.bootstrap.servers", broker.bootstrap)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .options(**options)
+        .load()
     )
 
 
@@ -95,12 +108,7 @@ def test_a_batch_that_is_done_again_is_not_written_again(
 
     def run() -> None:
         query = (
-            spark.readStream.format("barnabas")
-            .option("kafka.bootstrap.servers", broker.bootstrap)
-            .option("subscribe", source)
-            .option("startingOffsets", "earliest")
-            .option("maxOffsetsPerTrigger", "150")
-            .load()
+            stream_of(spark, broker, source, maxOffsetsPerTrigger="150")
             .select("key", "value")
             .writeStream.format("barnabas")
             .option("kafka.bootstrap.servers", broker.bootstrap)
@@ -115,7 +123,6 @@ def test_a_batch_that_is_done_again_is_not_written_again(
 
     run()
     commits = sorted((tmp_path / "commits").glob("[0-9]*"))
-    shutil.copytree(tmp_path / "commits", tmp_path / "kept")
     last = commits[-1]
     last.unlink()  # as if the driver had died after its tasks had committed
     (last.parent / f".{last.name}.crc").unlink(missing_ok=True)
@@ -204,11 +211,7 @@ def test_every_write_of_a_batch_has_a_name_of_its_own(
                 write(batch, broker, topic=copy, exactlyOnce="true", **name)
 
         query = (
-            spark.readStream.format("barnabas")
-            .option("kafka.bootstrap.servers", broker.bootstrap)
-            .option("subscribe", topic)
-            .option("startingOffsets", "earliest")
-            .load()
+            stream_of(spark, broker, topic)
             .select("key", "value")
             .writeStream.foreachBatch(write_twice)
             .option("checkpointLocation", str(tmp_path))

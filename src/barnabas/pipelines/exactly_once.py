@@ -96,14 +96,14 @@ def last_done(committed: Mapping[tuple[str, int], tuple[int, str]]) -> Done | No
     return Done(number=offset - 1, rows=int(metadata) if metadata.isdecimal() else -1)
 
 
-def is_repeated(once: Once, done: Done | None) -> bool:
+def is_repeated(once: Once, done: Done) -> bool:
     """`PipelineError` if a later batch was written: Spark repeats none but the last.  Pure."""
-    if done is not None and done.number > once.number:
+    if done.number > once.number:
         raise PipelineError(
             f"{once.name}: batch {done.number} was written, and this is batch {once.number}: is "
             "the checkpoint an old copy, or does another query write under the same exactlyOnceId?"
         )
-    return done is not None and done.number == once.number
+    return done.number == once.number
 
 
 def check_repetition(once: Once, done: Done, rows: int) -> None:
@@ -139,7 +139,7 @@ def prepare(
     try:
         count = sender.send(rows)
         sender.finish()
-        # Last, because it succeeds only under the epoch that was looked up, or an earlier one.
+        # Last: if the epoch that was looked up is a later attempt's, this one is fenced here.
         _record(once, sender.producer, properties, topic_of(first), count)
     except BaseException as error:
         _abort(sender.producer, once, error)

@@ -17,7 +17,6 @@ def test_the_last_batch_is_the_highest_whatever_topic_it_is_recorded_for() -> No
 
 
 def test_a_batch_is_repeated_if_it_was_written() -> None:
-    assert not is_repeated(BATCH_7, None)
     assert not is_repeated(BATCH_7, Done(number=6, rows=1))
     assert is_repeated(BATCH_7, Done(number=7, rows=1))
 
