@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 from barnabas.client.brokers import REQUEST_TIMEOUT_S, Brokers, PartitionPlace, Place
@@ -132,6 +132,17 @@ class Cluster:
                 if error.name != MISSING:
                     raise
                 raise PipelineError(f"topic {topic} does not exist") from None
+        return found
+
+    def there(self, places: Collection[Place]) -> set[Place]:
+        """Those of some partitions that exist."""
+        found: set[Place] = set()
+        for topic in sorted({topic for topic, _ in places}):
+            try:
+                found |= self.ask(_places_of(topic)).keys() & set(places)
+            except RefusedError as error:
+                if error.name != MISSING:
+                    raise
         return found
 
     def offsets(

@@ -61,6 +61,8 @@ class RangeReader:
         self._asked: Connection | None = None
         """Whom the fetch from `_position` is under way to."""
         self._leader = -1
+        self._was_empty_at = -1
+        """Where an answer had nothing, although there should be something."""
 
     def __iter__(self) -> Iterator[Fetched]:
         waited_since = time.monotonic()
@@ -207,9 +209,16 @@ class RangeReader:
         )
 
     def _end_if_nothing_follows(self, data: PartitionData) -> None:
-        """Compaction can remove the last records of all: the range then ends without them."""
+        """Compaction can remove the last records of all: the range then ends without them.
+
+        A broker may have other reasons to send nothing: only two such answers in a row are one.
+        """
         readable = (
             data.last_stable_offset if self._options.is_committed_only else data.high_watermark
         )
-        if readable >= self._span.end:
+        if readable < self._span.end:
+            return
+        if self._was_empty_at == self._position:
             self._position = self._span.end
+        else:
+            self._was_empty_at = self._position

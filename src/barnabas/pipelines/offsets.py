@@ -23,6 +23,10 @@ EDGES = {"earliest": EARLIEST, "latest": LATEST}
 Place = tuple[str, int]
 """A topic and the number of a partition."""
 Offsets = dict[Place, int]
+Json = dict[str, Any]
+"""Offsets as they stand in a checkpoint."""
+BEGAN = "began at"
+"""Beside the topics, in the end of a first batch: its start.  No topic can have this name."""
 
 
 class OffsetRange(NamedTuple):
@@ -179,20 +183,30 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def to_json(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
+def to_json(offsets: Mapping[Place, int], *, began: Mapping[Place, int] | None = None) -> Json:
     """As it stands in a checkpoint.  The order is always the same: Spark compares the texts."""
-    found: dict[str, dict[str, int]] = {}
+    found: Json = {}
     for (topic, partition), offset in sorted(offsets.items()):
         found.setdefault(topic, {})[str(partition)] = offset
+    if began is not None:
+        found[BEGAN] = to_json(began)
     return found
 
 
-def from_json(offsets: Mapping[str, Mapping[str, int]]) -> Offsets:
+def from_json(offsets: Json) -> Offsets:
     return {
         (topic, int(partition)): offset
         for topic, by_partition in offsets.items()
+        if topic != BEGAN
         for partition, offset in by_partition.items()
     }
+
+
+def began_at(start: Json, end: Json) -> Offsets:
+    """Where a batch begins.  Spark keeps the ends of batches alone and asks for the first start
+    again when it repeats the first batch; so that batch's end says where it began.
+    """
+    return from_json(end[BEGAN] if BEGAN in end and BEGAN not in start else start)
 
 
 # Sharing out.

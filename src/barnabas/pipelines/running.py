@@ -11,6 +11,7 @@ import json
 import queue
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 BATCH_IN_HAND_S = 60.0
 """How long a stop waits for a batch to end."""
+LOOK_AGAIN_S = 0.5
 SILENCE_S = 20.0
 
 
@@ -82,11 +84,19 @@ def batch_of(progress: Mapping[str, Any]) -> Batch:
 
 
 @contextmanager
-def noted_signals(events: Events) -> Iterator[None]:
-    """Ctrl-C and SIGTERM become events while this lasts."""
+def noted_signals(events: Events, *, second_interrupts: bool = False) -> Iterator[None]:
+    """Ctrl-C and SIGTERM become events while this lasts.
+
+    Who is in a long call, and cannot see events, has `KeyboardInterrupt` when a second one comes.
+    """
+    is_wanted = False
 
     def note(number: int, frame: object) -> None:
+        nonlocal is_wanted
         events.put(StopWanted(number))
+        if is_wanted and second_interrupts:
+            raise KeyboardInterrupt
+        is_wanted = True
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -134,47 +144,86 @@ def run(
     show: Callable[[Batch, Outcome], None],
 ) -> Outcome:
     """Runs a query to its end, or until it is told to stop.  `PipelineError` if it fails."""
+    from py4j.protocol import Py4JError
+
     events: Events = queue.SimpleQueue()
     outcome = Outcome()
-    listener = watch(spark, events)
     with noted_signals(events):
-        query = start()
-        while not isinstance(event := _next(events, query, outcome), Ended):
-            match event:
-                case Batch():
-                    note(event, outcome, metrics, show)
-                    if outcome.stopped_by:
-                        query.stop()
-                case StopWanted(number):
-                    is_second = bool(outcome.stopped_by)
-                    outcome.stopped_by = number
-                    if is_second or not query.status["isDataAvailable"]:
-                        query.stop()
-                case None:
-                    query.stop()
-    spark.streams.removeListener(listener)  # type: ignore[arg-type]
-    failure = query.exception()
-    if failure is not None and not outcome.stopped_by:
-        raise PipelineError(reason_of(str(failure)))
+        try:
+            listener = watch(spark, events)
+            query = start()
+            failure = _follow(query, events, outcome, metrics=metrics, show=show)
+            if failure and outcome.stopped_by and spark.sparkContext._jsc.sc().isStopped():  # noqa: SLF001 (PySpark has no public way)
+                failure = None
+            spark.streams.removeListener(listener)  # type: ignore[arg-type]
+        except (Py4JError, ConnectionError):
+            if not _is_stop_wanted(events, outcome):
+                raise
+            return outcome  # the signal went to Spark's JVM, too: the batch in hand is cut short
+    if failure is not None:
+        raise PipelineError(reason_of(failure))
     return outcome
 
 
+def _follow(
+    query: StreamingQuery,
+    events: Events,
+    outcome: Outcome,
+    *,
+    metrics: str,
+    show: Callable[[Batch, Outcome], None],
+) -> str | None:
+    """Until the query has ended; why it failed, unless it was cut short."""
+    is_cut = False
+    while not isinstance(event := _next(events, query, outcome), Ended):
+        match event:
+            case Batch():
+                note(event, outcome, metrics, show)
+                is_to_end = bool(outcome.stopped_by)
+            case StopWanted(number):
+                is_to_end = bool(outcome.stopped_by) or not _has_batch_in_hand(query)
+                outcome.stopped_by = number
+            case None:
+                is_to_end = True
+        if is_to_end:
+            is_cut = True
+            query.stop()
+    failure = query.exception()
+    return None if failure is None or is_cut else str(failure)
+
+
 def _next(events: Events, query: StreamingQuery, outcome: Outcome) -> Event | None:
-    """The next event; None if a batch does not end within the time that a stop gives it.
+    """The next event; None when a stop need not, or must not, wait for a batch any longer.
 
     A JVM that dies sends no event: when all is silent, the query is asked whether it lives.  If it
     does not, its last events may still be on their way.
     """
     is_dead = False
+    begun = time.monotonic()
     while True:
         try:
-            return events.get(timeout=BATCH_IN_HAND_S if outcome.stopped_by else SILENCE_S)
+            return events.get(timeout=LOOK_AGAIN_S if outcome.stopped_by else SILENCE_S)
         except queue.Empty:
             if is_dead:
                 return Ended()
             is_dead = not query.isActive
-            if outcome.stopped_by and not is_dead:
+            if not outcome.stopped_by or is_dead:
+                continue
+            if time.monotonic() - begun > BATCH_IN_HAND_S or not _has_batch_in_hand(query):
                 return None
+
+
+def _has_batch_in_hand(query: StreamingQuery) -> bool:
+    """Between two batches, waiting for records or for the time of the next one, there is none."""
+    status = query.status
+    return bool(status["isTriggerActive"] and status["isDataAvailable"])
+
+
+def _is_stop_wanted(events: Events, outcome: Outcome) -> bool:
+    while not events.empty():
+        if isinstance(event := events.get(), StopWanted):
+            outcome.stopped_by = event.number
+    return bool(outcome.stopped_by)
 
 
 def note(

@@ -7,7 +7,7 @@ shares them out.  Tasks have copies of it that only read.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -23,9 +23,13 @@ from barnabas.client.errors import ClientError
 from barnabas.pipelines.cluster import Cluster
 from barnabas.pipelines.errors import DataLossError, PipelineError
 from barnabas.pipelines.offsets import (
+    BEGAN,
     EARLIEST,
     LATEST,
+    Json,
     Offsets,
+    Place,
+    began_at,
     from_json,
     limited,
     moves,
@@ -38,22 +42,20 @@ from barnabas.pipelines.source import RangePartition, open_cluster, read_range, 
 
 LOG = logging.getLogger(__name__)
 
-Json = dict[str, dict[str, int]]
-
 
 class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets are those of the next records, as everywhere in Kafka.
 
-    A start that depends on the moment (`latest`, a time) is made durable by an empty first batch:
-    Spark keeps the ends of batches, and asks for the start of the first one again when it has to
-    repeat it.
+    Where the first batch begins stands in its end (`began_at`), which Spark keeps.  A start that
+    depends on the moment (`latest`, a time) must be kept before there is anything to read: the
+    first batch is then an empty one.
     """
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._cluster: Cluster | None = None
-        self._unsaved: Offsets | None = None
-        """A start that depends on the moment, until a batch has it as its end."""
+        self._initial: Offsets | None = None
+        """The start, until a batch has it."""
         self._is_until_now = False
         self._target: Offsets | None = None
 
@@ -71,8 +73,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             start = resolve(cluster, options, options.starting, places, "starting")
         except ClientError as error:
             raise PipelineError(str(error)) from None
-        if moves(options.starting):
-            self._unsaved = start
+        self._initial = start
         return to_json(start)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 (Spark's name)
@@ -85,29 +86,38 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: N802 (Spark's name)
         begin = from_json(start)
         end = self._ends()
-        unsaved, self._unsaved = self._unsaved, None
-        if unsaved == begin:
-            return to_json(begin)
-        if isinstance(limit, ReadMaxRows):
-            end = limited(self._begins(begin, end), end, limit.max_rows)
-        return to_json(end)
+        initial, self._initial = self._initial, None
+        is_first = begin == initial and BEGAN not in start
+        if is_first and moves(self._options.starting):
+            end = begin
+        elif isinstance(limit, ReadMaxRows):
+            begins = self._begins(begin, end)
+            there = {place: offset for place, offset in end.items() if place in begins}
+            end = limited(begins, there, limit.max_rows)
+        if is_first:
+            return to_json(end, began=begin)
+        return start if end == begin else to_json(end)
 
     def reportLatestOffset(self) -> Json | None:  # noqa: N802 (Spark's name)
         return to_json(self._looked_up())
 
     def partitions(self, start: Json, end: Json) -> list[InputPartition]:
         """The same offsets give the same tasks, also after a restart."""
-        begin, until = from_json(start), from_json(end)
+        begin, until = began_at(start, end), from_json(end)
         if begin == until:
             return []
-        if gone := sorted(begin.keys() - until.keys()):
-            names = ", ".join(f"{topic}-{number}" for topic, number in gone)
-            self._lose(f"{names}: deleted before everything in it was read")
+        if gone := begin.keys() - until.keys():
+            self._lose(f"{_names(gone)}: deleted before everything in it was read")
         begins = self._begins(begin, until)
+        if gone := until.keys() - begins.keys():
+            self._lose(f"{_names(gone)}: deleted before anything in it was read")
+        until = {place: offset for place, offset in until.items() if place in begins}
         for topic, number in sorted(until.keys() - begin.keys()):
             if first := begins[topic, number]:
                 self._lose(f"{topic}-{number}: new, and begins at offset {first} already")
-        self._check_no_way_back(begins, until)
+        for (topic, number), offset in sorted(until.items()):
+            if offset < (before := begins[topic, number]):
+                self._lose(f"{topic}-{number}: was read up to {before}, and ends at {offset} now")
         found = split(
             ranges(begins, until),
             min_partitions=self._options.min_partitions,
@@ -143,27 +153,15 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise PipelineError(str(error)) from None
 
     def _begins(self, begin: Offsets, end: Offsets) -> Offsets:
-        """Partitions that are new are read from their beginnings."""
-        new = end.keys() - begin.keys()
+        """Partitions that are new are read from their beginnings; those that are not there any more
+        have none.
+        """
+        cluster = self._connected()
         try:
-            return begin | self._connected().offsets(dict.fromkeys(new, EARLIEST))
+            new = cluster.there(end.keys() - begin.keys())
+            return begin | cluster.offsets(dict.fromkeys(new, EARLIEST))
         except ClientError as error:
             raise PipelineError(str(error)) from None
-
-    def _check_no_way_back(self, begin: Offsets, until: Offsets) -> None:
-        """An end before its start is the empty first batch, done again from a later start; unless
-        the partition itself is shorter now.
-        """
-        backward = [place for place, offset in until.items() if offset < begin[place]]
-        if not backward:
-            return
-        ends = self._looked_up()
-        for topic, number in backward:
-            if (last := ends.get((topic, number), -1)) < begin[topic, number]:
-                self._lose(
-                    f"{topic}-{number}: was read up to offset {begin[topic, number]}, "
-                    f"and ends at {last} now"
-                )
 
     def _lose(self, text: str) -> None:
         if self._options.fail_on_data_loss:
@@ -176,3 +174,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not isinstance(partition, RangePartition):
             return iter(())
         return read_range(self._options, partition.span)
+
+
+def _names(places: Iterable[Place]) -> str:
+    return ", ".join(f"{topic}-{number}" for topic, number in sorted(places))

@@ -193,6 +193,12 @@ def test_a_tail_that_compaction_took_ends_the_range(partition: Partition) -> Non
     assert read() == list(range(15))
 
 
+def test_one_answer_without_records_ends_nothing(partition: Partition) -> None:
+    partition.faults = [lambda _: answer(high_watermark=20)]
+
+    assert read() == list(range(20))
+
+
 def test_an_end_that_is_never_reached_is_an_error_in_the_end(partition: Partition) -> None:
     with pytest.raises(PipelineError, match="nothing at offset 20"):
         read(SPAN._replace(end=25), options=replace(OPTIONS, poll_timeout_ms=200))
