@@ -83,7 +83,7 @@ class Coordination:
         """Leader epoch of each partition that this broker leads and the runtime knows of."""
         self._creating: list[Callable[[ApiError | None], None]] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_at_ms = 0
+        self._timer_at_ms = NEVER
 
     @property
     def runtime(self) -> Runtime:
@@ -111,19 +111,17 @@ class Coordination:
         return int(self._start_ms + self.broker.clock.monotonic() * 1000)
 
     def _set_timer(self) -> None:
-        deadline = self.runtime.next_deadline()
-        if deadline is None:
+        due_ms = self.runtime.due_ms
+        if self._timer_at_ms <= due_ms:
             return
         if self._timer is not None:
-            if self._timer_at_ms <= deadline:
-                return
             self._timer.cancel()
-        when = self.broker.clock.monotonic() + max(0, deadline - self.now_ms()) / 1000
+        when = self.broker.clock.monotonic() + max(0, due_ms - self.now_ms()) / 1000
         self._timer = self._loop.call_at(when, self._tick)
-        self._timer_at_ms = deadline
+        self._timer_at_ms = due_ms
 
     def _tick(self) -> None:
-        self._timer = None
+        self._timer, self._timer_at_ms = None, NEVER
         self.runtime.tick(self.now_ms())
         self._set_timer()
         self._schedule_turn()
@@ -166,8 +164,10 @@ class Coordination:
         self.schedule_at(index, event, done)
 
     def schedule_at(self, index: int, event: Any, done: Callable[[Any], None]) -> None:
-        self.runtime.schedule(index, event, done, now_ms=self.now_ms())
-        self._set_timer()
+        runtime = self._runtime or self.runtime
+        runtime.schedule(index, event, done, now_ms=self.now_ms())
+        if runtime.due_ms < self._timer_at_ms:
+            self._set_timer()
 
     # -- the topic
 

@@ -14,7 +14,6 @@ from barnabas.broker.coordination import Coordination, TopicSettings
 from barnabas.broker.lingering import Lingering
 from barnabas.controller.image_types import ResourceType
 from barnabas.coordinator.group.topics import TopicInfo
-from barnabas.coordinator.runtime_routing import partition_for
 
 if TYPE_CHECKING:
     from barnabas.base.errors import ApiError
@@ -148,23 +147,24 @@ class Groups(Coordination):
 
     def handle(self, call: Call, done: Callable[[Any], None]) -> None:
         """Carry out a request about groups; `done` gets its response."""
-        self._lingering.note_request()
-        self._coordinator.handle(call, done, now_ms=self.now_ms())
-        self._set_timer()
+        self._lingering.requests += 1
+        coordinator = self._coordinator
+        coordinator.handle(call, done, now_ms=self.now_ms())
+        if coordinator.runtime.due_ms < self._timer_at_ms:
+            self._set_timer()
 
     def commit_again(
         self,
+        index: int,
         pattern: Pattern,
         numbers: Sequence[tuple[int, int]],
         done: Callable[[Any], None],
     ) -> None:
-        """Carry out a commit like one before; `done` gets its response."""
-        self._lingering.note_request()
-        self.schedule_at(
-            partition_for(pattern.request.group_id, self._partition_count()),
-            self._commit_again(pattern, numbers),
-            done,
-        )
+        """Carry out a commit like one before, at the partition of its group; `done` gets its
+        response.
+        """
+        self._lingering.requests += 1
+        self.schedule_at(index, self._commit_again(pattern, numbers), done)
 
     @cached_property
     def _commit_again(self) -> type[CommitAgain]:

@@ -43,12 +43,9 @@ class Lingering:
         self._now = now
         self._at_turn_end = at_turn_end
         self._append: Call | None = None
-        self._requests = self._seen = 0
+        self.requests = self._seen = 0
+        """Each of them may have changed something: who serves one counts it."""
         self._until = 0.0
-
-    def note_request(self) -> None:
-        """A request has come, which may have changed something."""
-        self._requests += 1
 
     def begin(self, append: Call) -> None:
         """Something is gathered: call `append` when it has waited long enough."""
@@ -57,7 +54,7 @@ class Lingering:
         elif self._linger_ms == ADAPTIVE:
             assert self._append is None, "what is gathered is appended once"
             self._append = append
-            self._seen = self._requests
+            self._seen = self.requests
             self._until = self._now() + PATIENCE_S
             self._loop.call_soon(self._look)
         else:
@@ -65,8 +62,8 @@ class Lingering:
 
     def _look(self) -> None:
         """Since the last look the loop has served every socket that had something."""
-        if self._requests != self._seen and self._now() < self._until:
-            self._seen = self._requests
+        if self.requests != self._seen and self._now() < self._until:
+            self._seen = self.requests
             self._loop.call_soon(self._look)
             return
         append, self._append = self._append, None

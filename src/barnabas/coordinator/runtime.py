@@ -61,6 +61,8 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
+NEVER = float("inf")
+
 
 class Runtime:
     """The shards of one internal topic on this broker."""
@@ -97,9 +99,11 @@ class Runtime:
             commit_timeout_ms=commit_timeout_ms,
             codec=codec,
         )
+        self._commit_timeout_ms = commit_timeout_ms
         self._slots: dict[int, Slot] = {}
         self._tickets = count(1)
-        self._next_deadline: int | None = None
+        self.due_ms: float = NEVER
+        """When `tick` has something to do, or earlier."""
 
     # Becoming and ceasing to be the coordinator
 
@@ -172,7 +176,7 @@ class Runtime:
     def schedule(self, partition: int, event: Event, done: Done, *, now_ms: int) -> None:
         """Decide on `event`; `done` gets the reply, maybe before this returns."""
         slot = self._slots.get(partition)
-        if slot is None or not slot.is_active():
+        if slot is None or slot.status is not Status.ACTIVE:
             done(event.refuse(_not_active(slot)))
             return
         ticket = next(self._tickets)
@@ -183,11 +187,16 @@ class Runtime:
         except Exception:
             log.exception("a request could not be decided")
             decision = Decision(reply=event.refuse(UnknownServerError()))
-        if decision.is_plain_reply and not slot.pending:
+        if not (slot.pending or decision.records) and decision.is_plain_reply:
             deliver(done, decision.reply)  # nothing to wait for: the usual heartbeat
         else:
             self._writer.carry_out(slot, decision, Waiter(event, done), ticket, now_ms)
-        self._run_due(slot, now_ms)
+            self.due_ms = min(self.due_ms, now_ms + self._commit_timeout_ms)
+        due = slot.shard.next_deadline()
+        if due is not None and due < self.due_ms:
+            self.due_ms = due
+            if due <= now_ms:
+                self._run_due(slot, now_ms)
         self._writer.flush_later()
 
     def broadcast(self, event: Event, *, now_ms: int) -> None:
@@ -228,14 +237,14 @@ class Runtime:
         self._writer.flush_now()
 
     def next_deadline(self) -> int | None:
-        """When `tick` has something to do, or earlier."""
-        return self._next_deadline
+        """`due_ms`, or None if that is never."""
+        return None if self.due_ms == NEVER else int(self.due_ms)
 
     def tick(self, now_ms: int) -> None:
         """Let every shard decide on what is due."""
-        if self._next_deadline is None or self._next_deadline > now_ms:
+        if self.due_ms > now_ms:
             return
-        self._next_deadline = None
+        self.due_ms = NEVER
         for slot in list(self._slots.values()):
             if slot.is_active():
                 self._run_due(slot, now_ms)
@@ -291,8 +300,8 @@ class Runtime:
             self._note(awaited.deadline_ms)
 
     def _note(self, due: int | None) -> None:
-        if due is not None and (self._next_deadline is None or due < self._next_deadline):
-            self._next_deadline = due
+        if due is not None and due < self.due_ms:
+            self.due_ms = due
 
 
 class _Marker:

@@ -106,18 +106,15 @@ class BatchBuilder:
     Records have no headers and mostly the same timestamp, so most of each is known beforehand.
     """
 
-    __slots__ = ("_batch", "_first_ms", "_latest_ms", "count", "producer")
+    __slots__ = ("_batch", "_first_ms", "_latest_ms", "count", "producer", "size_bytes")
 
     def __init__(self, now_ms: int, producer: Producer | None = None) -> None:
         self.count = 0
         self.producer = producer
         self._batch = bytearray(HEADER_SIZE)
         self._first_ms = self._latest_ms = now_ms
-
-    @property
-    def size_bytes(self) -> int:
+        self.size_bytes = HEADER_SIZE
         """Of the batch as it is, before compression."""
-        return len(self._batch)
 
     def add(self, wire: tuple[bytes, bytes | None], now_ms: int) -> None:
         """Add a record: attributes, timestamp delta, offset delta, key, value, no headers."""
@@ -132,6 +129,7 @@ class BatchBuilder:
         else:
             content = b"".join((head, key, _varint(len(value)), value, b"\0"))
         self._batch += _varint(len(content)) + content
+        self.size_bytes = len(self._batch)
         self.count += 1
 
     def finish(self, codec: Codec = Codec.NONE) -> bytearray:

@@ -75,13 +75,9 @@ class Gathered(BatchBuilder):
         super().__init__(now_ms, producer)
         self.pendings: list[Pending] = []
 
-    def is_awaited_by(self, pending: Pending) -> bool:
-        """Whether `pending` is the last that waits for this batch."""
-        return bool(self.pendings) and self.pendings[-1] is pending
-
     def let_wait(self, pending: Pending) -> None:
         """`pending` rests on this batch."""
-        if not self.is_awaited_by(pending):
+        if not self.pendings or self.pendings[-1] is not pending:
             self.pendings.append(pending)
             pending.uncommitted += 1
 
@@ -117,12 +113,21 @@ class Slot:
     ) -> Pending:
         """Queue what leaves by `decision`, if possible with what waits for the gathered batch."""
         pending, batch = self.pending[-1] if self.pending else None, self.gathered
-        if pending is None or batch is None or not batch.is_awaited_by(pending) or pending.effects:
+        if (
+            pending is None
+            or batch is None
+            or not batch.pendings
+            or batch.pendings[-1] is not pending
+            or pending.effects
+        ):
             pending = Pending(deadline_ms)
             self.pending.append(pending)
         pending.deadline_ms = deadline_ms
         pending.effects = decision.effects
-        self.collect(decision, waiter, ticket, pending.replies)
+        if waiter is not None and decision.reply is not None and not decision.answers:
+            pending.replies.append((waiter, decision.reply))  # as most decisions have it
+        else:
+            self.collect(decision, waiter, ticket, pending.replies)
         return pending
 
     def collect(
@@ -156,7 +161,10 @@ class Slot:
             while pending and pending[0].replayed and not pending[0].uncommitted:
                 ready = pending.popleft()
                 for waiter, reply in ready.replies:
-                    waiter.answer(reply)
+                    try:
+                        waiter.done(reply)
+                    except Exception:
+                        log.exception("a reply could not be delivered")
                 for what in ready.effects:
                     assert effect is not None, "this runtime was given no use for effects"
                     effect(self.partition, what)

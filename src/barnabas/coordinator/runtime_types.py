@@ -29,6 +29,8 @@ class CoordinatorRecord:
     value_version: int = 0
     wire: tuple[bytes, bytes | None] | None = field(default=None, compare=False, repr=False)
     """Key and value as bytes, if who made the record had a quicker way to them."""
+    result: object = field(default=None, compare=False, repr=False)
+    """What replaying it makes of whatever it is a record of, if who made it knows."""
 
 
 class Producer(NamedTuple):

@@ -164,7 +164,9 @@ class Writer:
         """The batch that takes these records next.  None: the one before could not be appended."""
         while (batch := slot.gathered) is not None:
             room = self._max_batch_bytes - batch.size_bytes
-            if batch.producer == producer and sum(map(runtime_codec.size_bound, wires)) <= room:
+            for wire in wires:
+                room -= runtime_codec.size_bound(wire)
+            if batch.producer == producer and room >= 0:
                 return batch
             if not self._flush(slot):
                 return None

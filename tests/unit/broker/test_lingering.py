@@ -47,7 +47,7 @@ def test_a_commit_that_comes_alone_is_appended_in_its_own_turn(
     loop: HandDriven, appended: list[str]
 ) -> None:
     changes = lingering(loop, ADAPTIVE)
-    changes.note_request()
+    changes.requests += 1
     changes.begin(lambda: appended.append("batch"))
     assert not appended
     loop.turn()
@@ -59,10 +59,10 @@ def test_the_batch_is_kept_open_while_every_look_brings_requests(
     loop: HandDriven, appended: list[str]
 ) -> None:
     changes = lingering(loop, ADAPTIVE)
-    changes.note_request()
+    changes.requests += 1
     changes.begin(lambda: appended.append("batch"))
     for _ in range(20):
-        changes.note_request()
+        changes.requests += 1
         loop.turn()
         assert not appended
     loop.turn()
@@ -71,10 +71,10 @@ def test_the_batch_is_kept_open_while_every_look_brings_requests(
 
 def test_nobody_waits_longer_than_the_patience(loop: HandDriven, appended: list[str]) -> None:
     changes = lingering(loop, ADAPTIVE)
-    changes.note_request()
+    changes.requests += 1
     changes.begin(lambda: appended.append("batch"))
     loop.time += PATIENCE_S
-    changes.note_request()
+    changes.requests += 1
     loop.turn()
     assert appended == ["batch"]
 
@@ -82,7 +82,7 @@ def test_nobody_waits_longer_than_the_patience(loop: HandDriven, appended: list[
 def test_after_one_batch_comes_another(loop: HandDriven, appended: list[str]) -> None:
     changes = lingering(loop, ADAPTIVE)
     for number in ("first", "second"):
-        changes.note_request()
+        changes.requests += 1
         changes.begin(lambda number=number: appended.append(number))  # type: ignore[misc]
         loop.turn()
     assert appended == ["first", "second"]
@@ -92,7 +92,7 @@ def test_with_zero_it_is_the_end_of_the_turn_whatever_comes(
     loop: HandDriven, appended: list[str]
 ) -> None:
     changes = lingering(loop, 0)
-    changes.note_request()
+    changes.requests += 1
     changes.begin(lambda: appended.append("batch"))
     assert appended == ["batch"]
     assert not loop.soon
@@ -102,7 +102,7 @@ def test_with_zero_it_is_the_end_of_the_turn_whatever_comes(
 def test_a_time_in_milliseconds_is_waited_for(loop: HandDriven, appended: list[str]) -> None:
     changes = lingering(loop, 10)
     changes.begin(lambda: appended.append("batch"))
-    changes.note_request()
+    changes.requests += 1
     ((delay, call),) = loop.later
     assert (delay, appended) == (0.01, [])
     call()

@@ -20,27 +20,27 @@ POOLED_BYTES_MAX = 4 * 1024 * KIB
 
 
 class ReceiveBuffer:
-    """The shared buffer.  `hold` protects bytes that queued batches refer to, until `release`."""
+    """The shared buffer.  Bytes before `offset` are those that queued batches refer to, until
+    `release`.
+    """
 
-    __slots__ = ("_first", "data", "offset", "view")
+    __slots__ = ("data", "first", "offset", "view")
 
     def __init__(self) -> None:
         self.data = bytearray(RECEIVE_BYTES * REGIONS)
         self.view = memoryview(self.data)
         self.offset = 0
-        self._first = self.view[:RECEIVE_BYTES]
+        self.first = self.view[:RECEIVE_BYTES]
+        """The usual target: where nothing is held."""
 
     def target(self) -> memoryview | None:
         """Where the next read goes; None when everything is held and logs must be written first."""
         offset = self.offset
         if offset == 0:
-            return self._first
+            return self.first
         if offset > RECEIVE_BYTES * (REGIONS - 1):
             return None
         return self.view[offset : offset + RECEIVE_BYTES]
-
-    def hold(self, end: int) -> None:
-        self.offset = end
 
     def release(self) -> None:
         self.offset = 0

@@ -45,17 +45,13 @@ NOBODY = Later()
 class Commits:
     """The commits of one connection."""
 
-    __slots__ = ("_broker", "_memo", "_size")
+    __slots__ = ("_broker", "_size", "memo")
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._memo: CommitMemo | None = None
         self._size = 0
-
-    def handle(self, connection: Connection, frame: memoryview) -> bool:
-        """Have a commit decided, if it is like the one before; False: nothing was done."""
-        memo = self._memo
-        return memo is not None and memo.handle(connection, frame)
+        self.memo: CommitMemo | None = None
+        """For those that are like the last; None until that is known to happen."""
 
     def note(self, frame: memoryview, body_at: int, request: OffsetCommitRequest) -> None:
         """A commit went the long way; `body_at` is where the frame's header ends.
@@ -64,8 +60,8 @@ class Commits:
         this client's commits are all different: no more is learnt from it.
         """
         size, self._size = self._size, len(frame)
-        if size == len(frame) and (self._memo is None or self._memo.was_used):
-            self._memo = learn(self._broker, frame, body_at, request)
+        if size == len(frame) and (self.memo is None or self.memo.was_used):
+            self.memo = learn(self._broker, frame, body_at, request)
 
 
 class CommitMemo:
@@ -76,6 +72,7 @@ class CommitMemo:
         "_broker",
         "_fixed",
         "_image_at",
+        "_index",
         "_pattern",
         "_places",
         "_size",
@@ -93,8 +90,9 @@ class CommitMemo:
         self._broker = broker
         self._pattern = Pattern(request, version)
         self._places = places
+        self._index = broker.groups.partition_of(request.group_id)
         self._image_at = broker.image.applied_offset
-        """The partitions exist as long as the metadata is what it was."""
+        """The partitions exist, and that of the group is the same, as long as the metadata is."""
         self._size = len(data)
         starts = [HEADER_BYTES, *(place + NUMBERS.size for place in places)]
         stops = [*places, len(data)]
@@ -117,7 +115,10 @@ class CommitMemo:
         slot = connection.answer_later(NOBODY)
         (correlation_id,) = INT32.unpack_from(data, 4)
         broker.groups.commit_again(
-            self._pattern, numbers, partial(self._answer, connection, slot, correlation_id)
+            self._index,
+            self._pattern,
+            numbers,
+            partial(self._answer, connection, slot, correlation_id),
         )
         return True
 
@@ -148,7 +149,8 @@ def learn(
     longest = broker.config.int("offset.metadata.max.bytes")
     if any(len((p.committed_metadata or "").encode()) > longest for p in partitions):
         return None
-    if not knows_all(broker.image, request.topics):
+    topics = broker.image.topics
+    if broker.groups.topic not in topics or not knows_all(broker.image, request.topics):
         return None
     data = bytes(frame)
     places = _places(data, body_at, request, version)

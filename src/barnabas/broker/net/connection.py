@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.base.errors import StorageFailed
 from barnabas.broker.net.buffers import FrameBuffer
-from barnabas.broker.net.parts import COPIED_BYTES_MAX, Slot, encoded_bytes, gather, waits
+from barnabas.broker.net.parts import COPIED_BYTES_MAX, Slot, encoded_bytes, gather
 from barnabas.broker.quotas.clients import ANONYMOUS
 from barnabas.protocol.errors import DecodeError
 
@@ -136,11 +136,11 @@ class Connection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._frame is not None:
             return self._frame.target()
-        target = self.turn.buffer.target()
+        buffer = self.turn.buffer
+        target = buffer.target() if buffer.offset else buffer.first
         if target is None:
             self.turn.write()
-            target = self.turn.buffer.target()
-            assert target is not None
+            return buffer.first
         return target
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -155,12 +155,14 @@ class Connection(asyncio.BufferedProtocol):
             if rest < end and not self.closed:
                 self._keep(buffer.view[rest:end])
             if turn.replicas.dirty:
-                buffer.hold(end)
+                buffer.offset = end  # what is before it is written from there
         else:
             frame.filled += nbytes
             if frame.filled >= frame.need:
                 self._frame_complete(frame)
-        turn.schedule(None if waits(self.out) else self)  # `fill` comes back to it
+        first = self.out[0] if self.out else None
+        waits = type(first) is Slot and first.parts is None
+        turn.schedule(None if waits else self)  # `fill` comes back to it
 
     def pause_writing(self) -> None:
         self._writable = False
@@ -272,10 +274,8 @@ class Connection(asyncio.BufferedProtocol):
             self.turn.schedule(self)
 
     def _count(self, parts: list[Any]) -> None:
-        if len(parts) == 1 and type(parts[0]) is bytes:
-            self.out_bytes += len(parts[0])
-        else:
-            self.out_bytes += sum(map(encoded_bytes, parts))
+        is_plain = len(parts) == 1 and type(parts[0]) is bytes
+        self.out_bytes += len(parts[0]) if is_plain else sum(map(encoded_bytes, parts))
 
     def drain(self) -> None:
         """Send what can be sent.  Called by the turn, after its writes."""

@@ -23,11 +23,6 @@ class Slot:
         self.parts: list[Any] | None = None
 
 
-def waits(out: list[Any]) -> bool:
-    """Whether nothing can be sent because the first answer is still to come."""
-    return bool(out) and type(out[0]) is Slot and out[0].parts is None
-
-
 def gather(out: list[Any], start: int) -> int:
     """Where the parts end that are sent with one call; small slices among them are read.
 

@@ -71,7 +71,13 @@ class Requests:
         memo = connection.produce_memo
         if memo is not None and memo.handle(connection, data, view, start, end):
             return
-        self._handle(connection, view[start:end])
+        frame = view[start:end]
+        commits = connection.commits
+        if commits is not None and commits.memo is not None:
+            limits = self._limits(connection, connection.client_id)
+            if limits is None and commits.memo.handle(connection, frame):
+                return
+        self._handle(connection, frame)
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:
         key, version = KEY_AND_VERSION.unpack_from(frame)
@@ -86,14 +92,6 @@ class Requests:
             return
         if len(frame) > DECODED_BYTES_MAX and key != ApiKey.PRODUCE:
             raise DecodeError(f"{entry.key.name} of {len(frame)} bytes: too many to take apart")
-        if key == ApiKey.OFFSET_COMMIT:
-            commits = connection.commits
-            if (
-                commits is not None
-                and self._limits(connection, connection.client_id) is None
-                and commits.handle(connection, frame)
-            ):
-                return
         request: Any
         said = connection.said if key in REPEATED else None
         if said is not None and said.is_said_again(frame):

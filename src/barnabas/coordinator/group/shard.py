@@ -9,7 +9,8 @@ from barnabas.coordinator.group import expiry, requests
 from barnabas.coordinator.group.classic import rebalance
 from barnabas.coordinator.group.classic.group import ClassicGroup
 from barnabas.coordinator.group.consumer import leave
-from barnabas.coordinator.group.consumer.group import ConsumerGroup, Draft
+from barnabas.coordinator.group.consumer.draft import Draft
+from barnabas.coordinator.group.consumer.group import ConsumerGroup
 from barnabas.coordinator.group.consumer.member import MemberState
 from barnabas.coordinator.group.consumer.target import assign
 from barnabas.coordinator.group.outcome import Outcome
@@ -33,6 +34,7 @@ class GroupShard:
 
     def __init__(self, state: GroupState) -> None:
         self.state = state
+        self.next_deadline = state.timers.next
         self._live = False
         """Loaded: groups have soft state that replay must leave alone."""
 
@@ -111,9 +113,6 @@ class GroupShard:
                         now_ms + member.rebalance_timeout_ms,
                     )
         state.timers.set((EXPIRE, "", ""), now_ms + state.config.offsets_retention_check_ms)
-
-    def next_deadline(self) -> int | None:
-        return self.state.timers.next()
 
     def tick(self, now_ms: int) -> Iterator[Decision]:
         while (key := self.state.timers.pop(now_ms)) is not None:

@@ -15,7 +15,7 @@ def test_held_bytes_are_not_offered_again_until_released() -> None:
     first = buffer.target()
     assert first is not None
     first[:4] = b"held"
-    buffer.hold(4)
+    buffer.offset = 4
 
     second = buffer.target()
     assert second is not None
@@ -31,7 +31,7 @@ def test_held_bytes_are_not_offered_again_until_released() -> None:
 
 def test_a_full_buffer_offers_nothing() -> None:
     buffer = ReceiveBuffer()
-    buffer.hold(RECEIVE_BYTES * (REGIONS - 1) + 1)
+    buffer.offset = RECEIVE_BYTES * (REGIONS - 1) + 1
     assert buffer.target() is None
 
 

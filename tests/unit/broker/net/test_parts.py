@@ -15,7 +15,6 @@ from barnabas.broker.net.parts import (
     Slot,
     encoded_bytes,
     gather,
-    waits,
 )
 from barnabas.storage.fs import File, FilePool, FileSlice
 
@@ -67,12 +66,3 @@ def test_only_encoded_answers_take_memory(file: File) -> None:
     out = [b"abc", FileSlice(file, 0, 100), slot(b"de", FileSlice(file, 0, 9)), Slot(Later())]
 
     assert [encoded_bytes(part) for part in out] == [3, 0, 2, 0]
-
-
-def test_only_the_first_answer_can_be_waited_for() -> None:
-    unknown = Slot(Later())
-
-    assert waits([unknown, b"later"])
-    assert not waits([])
-    assert not waits([b"first", unknown])
-    assert not waits([slot(b"known"), unknown])

@@ -24,7 +24,8 @@ from barnabas.coordinator.group.classic.join import KNOWN_ID_SINCE
 from barnabas.coordinator.group.classic.members import ALIVE, REBALANCING
 from barnabas.coordinator.group.classic.rebalance import failed_join
 from barnabas.coordinator.group.consumer.convert import can_downgrade, to_classic
-from barnabas.coordinator.group.consumer.group import ConsumerGroup, Draft
+from barnabas.coordinator.group.consumer.draft import Draft
+from barnabas.coordinator.group.consumer.group import ConsumerGroup
 from barnabas.coordinator.group.consumer.heartbeat import replace_static
 from barnabas.coordinator.group.consumer.leave import fence
 from barnabas.coordinator.group.consumer.member import ClassicInfo, Member, MemberState

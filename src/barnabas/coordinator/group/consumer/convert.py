@@ -12,7 +12,8 @@ from barnabas.base.errors import ErrorCode, GroupIdNotFound
 from barnabas.coordinator.group import records
 from barnabas.coordinator.group.classic.group import ClassicGroup, ClassicMember, State
 from barnabas.coordinator.group.classic.rebalance import fail_joins, fail_syncs
-from barnabas.coordinator.group.consumer.group import ConsumerGroup, Draft
+from barnabas.coordinator.group.consumer.draft import Draft
+from barnabas.coordinator.group.consumer.group import ConsumerGroup
 from barnabas.coordinator.group.consumer.member import ClassicInfo, Member
 from barnabas.coordinator.group.consumer.subscriptions import known_topics
 from barnabas.coordinator.group.embedded import (

@@ -1,7 +1,6 @@
 """A consumer group.  All of it is durable, except the time at which its topics are looked at again.
 
-Changed by `replay` only.  A decision that takes several steps works on a `Draft`: a copy on which
-each record is replayed as soon as it is made, so that the next step sees it.
+Changed by `replay` only.  A decision that takes several steps works on a `Draft` (`draft.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from barnabas.coordinator.group.topics import TopicInfo
 from barnabas.protocol.messages import group_records as gr
 
 if TYPE_CHECKING:
+    from barnabas.coordinator.group.consumer.moving import MovingRecords
     from barnabas.coordinator.runtime_types import CoordinatorRecord
 
 EPOCHS_IN_COMMITS_SINCE = 9
@@ -67,6 +67,10 @@ class ConsumerGroup:
     """Soft: when the patterns were last matched with the topics ..."""
     resolved_version: int = -1
     """... and with which version of them."""
+    moving: dict[str, MovingRecords] = field(default_factory=dict)
+    """Soft: by member, what its records have in common while it has the same partitions."""
+    subscribed: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = field(default_factory=dict)
+    """Soft: ids of the topics that members with these names and this pattern read."""
 
     # Look-ups
 
@@ -162,6 +166,10 @@ class ConsumerGroup:
         version: int,
     ) -> None:
         """ApiError if a commit comes from a member that was fenced, or is behind or ahead."""
+        known = self.members.get(member_id)
+        is_new_enough = transactional or version >= EPOCHS_IN_COMMITS_SINCE
+        if is_new_enough and known is not None and known.epoch == epoch and known.classic is None:
+            return  # as nearly all commits are
         if epoch < 0 and not self.members:
             return
         if transactional and epoch < 0 and not member_id and instance_id is None:
@@ -232,6 +240,9 @@ class ConsumerGroup:
 
     def replay(self, record: CoordinatorRecord) -> bool:
         """Apply a record of this group.  False: the group is forgotten."""
+        if isinstance(record.result, Member):  # see `moving.py`
+            self.members[record.result.member_id] = record.result
+            return True
         key, value = record.key, record.value
         match key:
             case gr.ConsumerGroupMetadataKey():
@@ -269,6 +280,7 @@ class ConsumerGroup:
         return True
 
     def _replay_topics(self, topics: Iterable[gr.TopicMetadata]) -> None:
+        self.subscribed.clear()
         self.topics = {
             t.topic_name: TopicInfo(t.topic_name, t.topic_id, t.num_partitions) for t in topics
         }
@@ -284,6 +296,7 @@ class ConsumerGroup:
             if before is not None:
                 self._own(before, before.without_current())
                 del self.members[member_id]
+                self.moving.pop(member_id, None)
             return
         member = (before or Member(member_id=member_id)).with_metadata(value)
         self.members[member_id] = member
@@ -335,6 +348,7 @@ class ConsumerGroup:
     def _replay_regex(
         self, regex: str, value: gr.ConsumerGroupRegularExpressionValue | None
     ) -> None:
+        self.subscribed.clear()
         if value is None:
             self.regexes.pop(regex, None)
         else:
@@ -345,49 +359,3 @@ class ConsumerGroup:
 
 def _each(partitions: Mapping[bytes, frozenset[int]]) -> Iterable[tuple[bytes, int]]:
     return ((topic, index) for topic, indexes in partitions.items() for index in indexes)
-
-
-class Draft:
-    """A group as it will be, and the records that make it so.
-
-    `group` is what it is after the records so far.  The group itself is left alone: it is copied
-    when someone looks at what a record has changed, which most decisions never do, because their
-    only record is the last thing that they make.  Who holds on to a `group` while writing has it
-    as it was before.
-    """
-
-    __slots__ = ("_group", "_is_copy", "_replayed", "group_id", "records")
-
-    def __init__(self, group: ConsumerGroup) -> None:
-        self.group_id = group.group_id
-        self.records: list[CoordinatorRecord] = []
-        self._group = group
-        self._is_copy = False
-        self._replayed = 0
-
-    @property
-    def group(self) -> ConsumerGroup:
-        if self._replayed < len(self.records):
-            if not self._is_copy:
-                self._group = self._group.copy()
-                self._is_copy = True
-            for record in self.records[self._replayed :]:
-                self._group.replay(record)
-            self._replayed = len(self.records)
-        return self._group
-
-    def write(self, record: CoordinatorRecord) -> None:
-        self.records.append(record)
-
-    def put_member(self, member: Member) -> None:
-        """What the member told about itself."""
-        self.write(records.consumer_member(self.group_id, member.member_id, member.to_metadata()))
-
-    def put_current(self, member: Member) -> None:
-        """What the member has."""
-        self.write(records.consumer_current(self.group_id, member.member_id, member.to_current()))
-
-    def remove_member(self, member_id: str) -> None:
-        self.write(records.consumer_current(self.group_id, member_id, None))
-        self.write(records.consumer_target(self.group_id, member_id, None))
-        self.write(records.consumer_member(self.group_id, member_id, None))

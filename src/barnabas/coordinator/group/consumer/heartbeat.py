@@ -22,8 +22,10 @@ from barnabas.base.errors import (
 from barnabas.coordinator.group import records
 from barnabas.coordinator.group.classic.group import ClassicGroup
 from barnabas.coordinator.group.consumer.convert import end_classic, to_consumer
-from barnabas.coordinator.group.consumer.group import ConsumerGroup, Draft
+from barnabas.coordinator.group.consumer.draft import Draft
+from barnabas.coordinator.group.consumer.group import ConsumerGroup
 from barnabas.coordinator.group.consumer.member import LEFT, LEFT_FOR_NOW, Member
+from barnabas.coordinator.group.consumer.moving import move_on
 from barnabas.coordinator.group.consumer.progress import settle, step
 from barnabas.coordinator.group.consumer.subscriptions import regexes_are_due
 from barnabas.coordinator.group.outcome import Outcome
@@ -127,6 +129,9 @@ def _go_on(state: GroupState, group: ConsumerGroup, member: Member, now_ms: int)
     """Move a member without news towards its target, if it is not there yet."""
     if member.is_reconciled(group.target_epoch):
         return Decision(reply=_heard(state, group.group_id, member, now_ms))
+    if (moved := move_on(group, member)) is not None:
+        after, record = moved
+        return Decision(records=(record,), reply=_heard(state, group.group_id, after, now_ms))
     draft = Draft(group)
     after = step(state, draft, member.member_id, owned=None, changed=False, now_ms=now_ms)
     response = _heard(state, group.group_id, after, now_ms)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from barnabas.base.errors import FencedInstanceId, GroupIdNotFound, UnknownMemberId
 from barnabas.coordinator.group import records
 from barnabas.coordinator.group.consumer.convert import can_downgrade, to_classic
-from barnabas.coordinator.group.consumer.group import ConsumerGroup, Draft
+from barnabas.coordinator.group.consumer.draft import Draft
+from barnabas.coordinator.group.consumer.group import ConsumerGroup
 from barnabas.coordinator.group.consumer.member import LEFT_FOR_NOW, Member, MemberState
 from barnabas.coordinator.group.consumer.subscriptions import drop_unused_regex, update_epoch
 from barnabas.coordinator.group.outcome import Outcome

@@ -17,7 +17,8 @@ from barnabas.coordinator.group.consumer.target import assign_when_due, subscrib
 from barnabas.coordinator.group.state import REVOKE
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.group.consumer.group import ConsumerGroup, Draft
+    from barnabas.coordinator.group.consumer.draft import Draft
+    from barnabas.coordinator.group.consumer.group import ConsumerGroup
     from barnabas.coordinator.group.records import Partitions
     from barnabas.coordinator.group.state import GroupState
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from barnabas.base.errors import InvalidRegularExpression
 from barnabas.coordinator.group import records
 from barnabas.coordinator.group.config import METADATA_REFRESH_MS, REGEX_MIN_INTERVAL_MS
-from barnabas.coordinator.group.consumer.group import ConsumerGroup, Draft
+from barnabas.coordinator.group.consumer.draft import Draft
+from barnabas.coordinator.group.consumer.group import ConsumerGroup
 from barnabas.coordinator.group.regex import InvalidPatternError, matching
 from barnabas.protocol.messages.group_records import ConsumerGroupRegularExpressionValue
 

@@ -11,7 +11,8 @@ from barnabas.coordinator.group.records import NO_PARTITIONS
 from barnabas.coordinator.group.state import ASSIGN
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.group.consumer.group import ConsumerGroup, Draft
+    from barnabas.coordinator.group.consumer.draft import Draft
+    from barnabas.coordinator.group.consumer.group import ConsumerGroup
     from barnabas.coordinator.group.consumer.member import Member
     from barnabas.coordinator.group.state import GroupState
 

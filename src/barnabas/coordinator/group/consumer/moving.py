@@ -1,0 +1,96 @@
+"""The commonest step of all: a member keeps what it has, and only its epoch is new.
+
+Every member takes it in every rebalance that concerns others, so its record is made from the one
+before, and what replaying it would make of the member is made at once.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from barnabas.coordinator.group.consumer.member import Member, MemberState
+from barnabas.coordinator.group.consumer.target import subscribed_ids
+from barnabas.coordinator.group.records import (
+    CONSUMER_CURRENT,
+    NO_PARTITIONS,
+    Partitions,
+    topic_partitions,
+)
+from barnabas.coordinator.runtime_codec import encode
+from barnabas.coordinator.runtime_types import CoordinatorRecord
+from barnabas.protocol.messages.group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+)
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.group.consumer.group import ConsumerGroup
+
+_HEAD = struct.Struct(">hiib")
+"""Version, epoch, previous epoch and state: what a value of the record begins with."""
+
+
+def move_on(group: ConsumerGroup, member: Member) -> tuple[Member, CoordinatorRecord] | None:
+    """The member at the target's epoch, and the record of it; None: it has more to do."""
+    target = group.target.get(member.member_id, NO_PARTITIONS)
+    if member.state is not MemberState.STABLE or target != member.assigned:
+        return None
+    if not target.keys() <= _subscribed(group, member):
+        return None
+    records = group.moving.get(member.member_id)
+    if records is None or records.assigned is not member.assigned:
+        records = group.moving[member.member_id] = MovingRecords(group.group_id, member)
+    after = member.moved(
+        state=MemberState.STABLE,
+        epoch=group.target_epoch,
+        assigned=member.assigned,
+        revoking=NO_PARTITIONS,
+    )
+    return after, records.of(after)
+
+
+def _subscribed(group: ConsumerGroup, member: Member) -> frozenset[bytes]:
+    """Most members read the same topics: each combination is looked up once."""
+    chosen = member.names, member.regex
+    found = group.subscribed.get(chosen)
+    if found is None:
+        found = group.subscribed[chosen] = subscribed_ids(group, member)
+    return found
+
+
+class MovingRecords:
+    """The records of one member as long as it has the same partitions."""
+
+    __slots__ = ("_key", "_listed", "_tail", "_wire_key", "assigned")
+
+    def __init__(self, group_id: str, member: Member) -> None:
+        self.assigned: Partitions = member.assigned
+        self._listed = topic_partitions(member.assigned)
+        self._key = ConsumerGroupCurrentMemberAssignmentKey(
+            group_id=group_id, member_id=member.member_id
+        )
+        first = CoordinatorRecord(
+            key=self._key, key_version=CONSUMER_CURRENT, value=self._value(member)
+        )
+        self._wire_key, value = encode(first)
+        assert value is not None, "it is no tombstone"
+        self._tail = value[_HEAD.size :]
+
+    def of(self, member: Member) -> CoordinatorRecord:
+        head = _HEAD.pack(0, member.epoch, member.previous_epoch, member.state)
+        return CoordinatorRecord(
+            key=self._key,
+            key_version=CONSUMER_CURRENT,
+            value=self._value(member),
+            wire=(self._wire_key, head + self._tail),
+            result=member,
+        )
+
+    def _value(self, member: Member) -> ConsumerGroupCurrentMemberAssignmentValue:
+        return ConsumerGroupCurrentMemberAssignmentValue(
+            member_epoch=member.epoch,
+            previous_member_epoch=member.previous_epoch,
+            state=MemberState.STABLE.value,
+            assigned_partitions=self._listed,
+        )
