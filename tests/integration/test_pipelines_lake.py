@@ -27,7 +27,7 @@ from pipeline_rounds import (
     read_committed,
 )
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from spark_here import run
 
@@ -96,10 +96,10 @@ def test_an_archive_that_is_started_takes_the_lake_over(
     check_lake(tmp_path / "lake", sent)
 
 
-def rewrite(spark: SparkSession, lake: str) -> None:
-    """Makes other files of all that there are, as an archive does between two batches."""
+def archiver_of(spark: SparkSession, lake: str) -> Archiver:
+    """An archive that takes a lake over."""
     files = HadoopFiles(spark, lake)
-    archiver = Archiver(
+    return Archiver(
         spark=spark,
         root=lake,
         files=files,
@@ -108,7 +108,12 @@ def rewrite(spark: SparkSession, lake: str) -> None:
         compact_files=1,
         compact_bytes=MB,
     )
-    for directory in {os.path.dirname(each.path) for each in files.walk("")}:
+
+
+def rewrite(spark: SparkSession, lake: str) -> None:
+    """Makes other files of all that there are, as an archive does between two batches."""
+    archiver = archiver_of(spark, lake)
+    for directory in {os.path.dirname(each.path) for each in archiver.files.walk("")}:
         archiver._compact(directory)
 
 
@@ -170,6 +175,22 @@ def test_a_replay_goes_on_while_files_are_merged(
     assert outcome.rows == 600
     assert read_committed(broker.bootstrap, f"{sent.topic}-again") == by_partition(sent)
     check_lake(Path(lake), sent)
+
+
+def test_a_batch_that_fails_once_another_archive_took_over_says_so(
+    spark: SparkSession, archived: tuple[Sent, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it had staged was cleared away: whatever Spark says of that is not the reason."""
+    _, lake = archived
+    archiver = archiver_of(spark, lake)
+    monkeypatch.setattr(archive, "query_id", lambda spark: archiver.journal.last.query)
+    broken = spark.range(1)
+
+    with pytest.raises(AnalysisException):
+        archiver.write_batch(broken, 100)
+    archiver_of(spark, lake)
+    with pytest.raises(PipelineError, match=r"another archive, .* took over this lake"):
+        archiver.write_batch(broken, 100)
 
 
 def test_an_error_that_no_merged_file_explains_is_not_tried_again(

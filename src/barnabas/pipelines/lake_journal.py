@@ -209,7 +209,7 @@ class Journal:
                 return claim
 
     def _decide(self, step: Step, before: Step | None) -> bool:
-        """False if the number is somebody else's, or was."""
+        """False if the number is somebody else's, or was: then the step before is forgotten."""
         try:
             self._files.create(_step_path(step.number), step.to_json())
         except FileExistsError:
