@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.pipelines.errors import PipelineError
@@ -98,14 +97,15 @@ def with_lake(spark: SparkSession, root: str, use: Callable[[DataFrame], Result]
 
     files = HadoopFiles(spark, root)
     description = description_of(files, root)
-    for attempt in count(1):
+    attempts = 0
+    while True:
+        attempts += 1
         paths = _paths(files, root)
         try:
             return use(_rows(spark, root, paths, description))
         except (PySparkException, Py4JJavaError):
-            if attempt == ATTEMPTS_MAX or set(paths) <= set(_paths(files, root)):
+            if attempts == ATTEMPTS_MAX or set(paths) <= set(_paths(files, root)):
                 raise
-    raise AssertionError("the last attempt returns or raises")
 
 
 def _paths(files: Files, root: str) -> list[str]:
