@@ -22,6 +22,12 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BarnabasProcess
         yield process
 
 
+@pytest.fixture(scope="session")
+def properties(broker: BarnabasProcess) -> dict[str, str]:
+    """What a client needs to reach the broker."""
+    return {"bootstrap.servers": broker.bootstrap}
+
+
 @pytest.fixture
 def topic_name() -> Callable[[], str]:
     return lambda: f"t{os.getpid()}-{next(_numbers)}"

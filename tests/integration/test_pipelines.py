@@ -12,9 +12,17 @@ from typing import Any
 import pytest
 from barnabas_process import BarnabasProcess
 from confluent_kafka import Producer
-from pipeline_rounds import PARTITIONS, Sent, check_lake, make_topic, read_committed
+from pipeline_rounds import (
+    Sent,
+    by_partition,
+    check_lake,
+    filled,
+    make_topic,
+    read_committed,
+)
 from planted_logs import Planted, judged, plant, scramble
 from pyspark.sql import SparkSession
+from spark_here import run
 
 from barnabas.lab.programs.collecting import SIDES
 from barnabas.pipelines import archive, replay, running, transform
@@ -26,23 +34,6 @@ from barnabas.pipelines.reconcile_report import Count, Report
 
 TopicName = Callable[[], str]
 ALL = 100_000
-
-
-@pytest.fixture(scope="module")
-def properties(broker: BarnabasProcess) -> dict[str, str]:
-    return {"bootstrap.servers": broker.bootstrap}
-
-
-def run(spark: SparkSession, start: Callable[[], Any]) -> running.Outcome:
-    return running.run(spark, start, metrics="", show=lambda batch, outcome: None)
-
-
-def filled(broker: BarnabasProcess, topic: str) -> Sent:
-    """A topic with 600 records in three partitions."""
-    make_topic(broker, topic)
-    records = Sent(topic)
-    records.send(broker.bootstrap, 600)
-    return records
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +129,7 @@ def test_a_lake_goes_back_into_a_topic_in_order(
     assert (once_more(), once_more()) == (600, 0)
     assert plans[0] == plans[1]
     assert plans[0].runs == (0, 1, 2)
-    found = read_committed(broker.bootstrap, f"{sent.topic}-again")
-    for number in range(PARTITIONS):
-        assert found[number] == [
-            value for (partition, _), value in sorted(sent.values.items()) if partition == number
-        ]
+    assert read_committed(broker.bootstrap, f"{sent.topic}-again") == by_partition(sent)
     with pytest.raises(PipelineError, match="that of another replay"):
         replay.kept_plan(
             archive.HadoopFiles(spark, definition.checkpoint),

@@ -75,6 +75,14 @@ class Sent:
         assert producer.flush(60) == 0
 
 
+def by_partition(sent: Sent) -> dict[int, list[bytes]]:
+    """What was sent as `read_committed` gives it."""
+    found: dict[int, list[bytes]] = {number: [] for number in range(PARTITIONS)}
+    for (partition, _), value in sorted(sent.values.items()):
+        found[partition].append(value)
+    return found
+
+
 def read_committed(bootstrap: str, topic: str) -> dict[int, list[bytes]]:
     """All values of a topic's partitions, in their order."""
     found: dict[int, list[bytes]] = {number: [] for number in range(PARTITIONS)}
@@ -259,6 +267,14 @@ def make_topic(broker: BarnabasProcess, name: str) -> None:
         future.result(60)
 
 
+def filled(broker: BarnabasProcess, topic: str) -> Sent:
+    """A topic with 600 records in three partitions."""
+    make_topic(broker, topic)
+    records = Sent(topic)
+    records.send(broker.bootstrap, 600)
+    return records
+
+
 def archive_rounds(
     broker: BarnabasProcess,
     folder: Path,
@@ -361,8 +377,5 @@ def replay_rounds(
         while left and killing.round(left[0], *master_of(left[0])):
             left.pop(0)
         killing.finish("--master", "local[2]")
-        expected: dict[int, list[bytes]] = {partition: [] for partition in range(PARTITIONS)}
-        for (partition, _), value in sorted(sent.values.items()):
-            expected[partition].append(value)
-        assert read_committed(broker.bootstrap, target) == expected
+        assert read_committed(broker.bootstrap, target) == by_partition(sent)
         report(f"replay: {len(sent.values)} records in order, each once; {len(left)} kills to go")

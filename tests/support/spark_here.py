@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from barnabas.pipelines import running
+from barnabas.pipelines.running import Outcome
 from barnabas.pipelines.spark import start_session
 
 if TYPE_CHECKING:
@@ -22,6 +25,11 @@ SETTINGS = {
 def session(**settings: str) -> SparkSession:
     """Small, and quick to start."""
     return start_session("tests", master="local[2]", settings={**SETTINGS, **settings})
+
+
+def run(spark: SparkSession, start: Callable[[], Any]) -> Outcome:
+    """Runs a pipeline to its end, as the command line does."""
+    return running.run(spark, start, metrics="", show=lambda batch, outcome: None)
 
 
 def run_available(frame: DataFrame, path: Path, **options: str) -> list[dict[str, Any]]:

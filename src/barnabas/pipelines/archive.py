@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from barnabas.pipelines import lake
 from barnabas.pipelines.definition import Archive
 from barnabas.pipelines.hadoop_files import FileInfo, Files, HadoopFiles
-from barnabas.pipelines.lake_journal import CHECKPOINT, Description, Journal, Step, describe
+from barnabas.pipelines.lake_journal import Description, Journal, describe
 from barnabas.pipelines.reading import connector_options, stream_options, trigger_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ MB = 1024 * 1024
 def start(
     spark: SparkSession, definition: Archive, properties: Mapping[str, str]
 ) -> StreamingQuery:
-    """Begins, or goes on where the lake's checkpoint is."""
+    """Begins, or goes on where the lake's checkpoint is; whoever archived into it has to end."""
     description = Description(
         format=definition.format,
         values=definition.values,
@@ -42,11 +42,12 @@ def start(
     )
     files = HadoopFiles(spark, definition.to)
     describe(files, description)
+    journal = Journal(files)
     archiver = Archiver(
         spark=spark,
         root=files.root,
         files=files,
-        journal=Journal(files),
+        journal=journal,
         description=description,
         compact_files=definition.compact_files,
         compact_bytes=definition.compact_mb * MB,
@@ -65,7 +66,7 @@ def start(
     rows = spark.readStream.format("barnabas").options(**options).load()
     writer = (
         rows.writeStream.queryName("archive")
-        .option("checkpointLocation", f"{files.root}/{CHECKPOINT}")
+        .option("checkpointLocation", f"{files.root}/{journal.checkpoint}")
         .foreachBatch(archiver.write_batch)
     )
     return trigger_of(writer, definition).start()
@@ -84,13 +85,21 @@ class Archiver:
     compact_bytes: int
 
     def write_batch(self, rows: DataFrame, batch: int) -> None:
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        try:
+            self._take_in(rows, batch)
+        except (PySparkException, Py4JJavaError, FileNotFoundError):
+            self.journal.check()  # who takes over clears away what is staged, and merges files
+            raise
+
+    def _take_in(self, rows: DataFrame, batch: int) -> None:
         query = query_id(self.spark)
         if self.journal.has_batch(query, batch):
             return
         staged = self._stage(lake.to_lake(rows, self.description))
-        self.journal.commit(
-            Step(number=self.journal.next_number, query=query, batch=batch, moves=staged)
-        )
+        self.journal.commit(query=query, batch=batch, moves=staged)
         if self.compact_files:
             for directory in sorted({posixpath.dirname(target) for _, target in staged}):
                 self._compact(directory)
@@ -116,8 +125,6 @@ class Archiver:
         )
         if not small:
             return
-        last = self.journal.last
-        assert last is not None, "what is compacted was committed"
         paths = [posixpath.join(directory, each.path) for each in small]
         rows = lake.read_files(self.spark, self.root, paths, self.description)
         order = ("topic", "partition", "offset")
@@ -125,14 +132,9 @@ class Archiver:
             rows = rows.coalesce(1).sortWithinPartitions(*order)
         else:
             rows = rows.repartitionByRange(count, *order).sortWithinPartitions(*order)
+        last = self.journal.last
         self.journal.commit(
-            Step(
-                number=self.journal.next_number,
-                query=last.query,
-                batch=last.batch,
-                moves=self._stage(rows),
-                removals=tuple(paths),
-            )
+            query=last.query, batch=last.batch, moves=self._stage(rows), removals=tuple(paths)
         )
 
 

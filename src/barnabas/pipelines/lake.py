@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.pipelines.errors import PipelineError
-from barnabas.pipelines.hadoop_files import HadoopFiles
+from barnabas.pipelines.hadoop_files import Files, HadoopFiles
 from barnabas.pipelines.lake_journal import Description, description_of, settled_files
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+Result = TypeVar("Result")
+
+ATTEMPTS_MAX = 10
 HEADERS = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
 
 
@@ -73,12 +76,48 @@ def read_files(
 
 
 def read_lake(spark: SparkSession, root: str) -> DataFrame:
-    """All that is in a lake, in the columns of the source; also while an archive writes to it."""
+    """All that is in a lake now, in the columns of the source.
+
+    If an archive merges files before they are read, what is done with these rows fails: see
+    `with_lake`.
+    """
+    files = HadoopFiles(spark, root)
+    return _rows(spark, root, _paths(files, root), description_of(files, root))
+
+
+def with_lake(spark: SparkSession, root: str, use: Callable[[DataFrame], Result]) -> Result:
+    """What is made of all that is in a lake, while an archive may write to it.
+
+    Whatever error of Spark's it is that a file was missing, the file was listed and is not there
+    any more: then its rows are in another one, and all is done once more.  So `use` must be
+    something that can be cut short and done again.
+    """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
     files = HadoopFiles(spark, root)
     description = description_of(files, root)
+    attempts = 0
+    while True:
+        attempts += 1
+        paths = _paths(files, root)
+        try:
+            return use(_rows(spark, root, paths, description))
+        except (PySparkException, Py4JJavaError):
+            if attempts == ATTEMPTS_MAX or set(paths) <= set(_paths(files, root)):
+                raise
+
+
+def _paths(files: Files, root: str) -> list[str]:
     paths = [each.path for each in settled_files(files)]
     if not paths:
         raise PipelineError(f"{root} is empty: nothing has been archived yet")
+    return paths
+
+
+def _rows(
+    spark: SparkSession, root: str, paths: Sequence[str], description: Description
+) -> DataFrame:
     rows = read_files(spark, root, paths, description)
     kept = [name for name in rows.columns if name not in ("date", "hour")]
     return rows.select(*kept).withColumns(

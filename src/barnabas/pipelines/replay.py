@@ -3,25 +3,28 @@
 A plan is made once and kept in the checkpoint: the replay's name, and how far each partition of the
 lake reaches.  Offsets are then written run by run, the same run of all partitions in one Spark job:
 a task has whole partitions, sorted, and writes them in one transaction.  What a run consists of
-depends on the plan alone, not on files, which may be compacted meanwhile.  So a run that a crash
-cut short is written again, and the sink leaves out what its transactions say is there.
+depends on the plan alone, not on files, which may be compacted meanwhile.  So a run that was cut
+short, by a crash or because a file of it was merged into another one, is written again, and the
+sink leaves out what its transactions say is there.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
 import queue
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.pipelines.definition import Replay
 from barnabas.pipelines.errors import PipelineError
 from barnabas.pipelines.hadoop_files import Files, HadoopFiles
-from barnabas.pipelines.lake import read_lake
+from barnabas.pipelines.lake import with_lake
 from barnabas.pipelines.reading import connector_options
 from barnabas.pipelines.running import Batch, Events, Outcome, StopWanted, note, noted_signals
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 PLAN = "plan.json"
 DONE = "done"
+LISTED_MAX = 10
 BATCH_ID = "streaming.sql.batchId"
 """What tells the sink which batch it writes; a stream would set it."""
 
@@ -77,8 +81,10 @@ def run(
 ) -> Outcome:
     """Writes what is left of the replay."""
     checkpoint = HadoopFiles(spark, definition.checkpoint)
-    rows = chosen(read_lake(spark, definition.lake), definition)
-    plan = kept_plan(checkpoint, definition) or _new_plan(checkpoint, rows, definition)
+    plan = kept_plan(checkpoint, definition)
+    if plan is None:
+        plan = with_lake(spark, definition.lake, lambda rows: new_plan(rows, definition))
+        checkpoint.write(PLAN, plan.to_json())
     begin(plan)
     ends = spark.createDataFrame(list(plan.ends), "topic STRING, partition INT, last BIGINT")
     outcome = Outcome()
@@ -93,7 +99,10 @@ def run(
             if checkpoint.exists(f"{DONE}/{number:010d}"):
                 continue
             begun = time.monotonic()
-            written = _write(rows, ends, plan, number, definition=definition, properties=properties)
+            write = partial(
+                _write, ends, plan, number, definition=definition, properties=properties
+            )
+            written = with_lake(spark, definition.lake, write)
             checkpoint.write(f"{DONE}/{number:010d}", str(written))
             took_s = time.monotonic() - begun
             note(_batch(number, written, took_s), outcome, definition.metrics, show)
@@ -126,17 +135,25 @@ def kept_plan(files: Files, definition: Replay) -> Plan | None:
     return plan
 
 
-def _new_plan(files: Files, rows: DataFrame, definition: Replay) -> Plan:
+def new_plan(rows: DataFrame, definition: Replay) -> Plan:
+    """What a replay of these rows is; `PipelineError` if that is nothing, or names are wrong."""
     from pyspark.sql import functions as f
 
+    if definition.topic or definition.rename:
+        known = [row["topic"] for row in rows.select("topic").distinct().collect()]
+        check_names(definition, sorted(known))
     size = definition.offsets_per_batch
     run_of = f.floor(f.col("offset") / f.lit(size)).cast("long")
     found = (
-        rows.groupBy("topic", "partition")
+        chosen(rows, definition)
+        .groupBy("topic", "partition")
         .agg(f.max("offset").alias("last"), f.collect_set(run_of).alias("runs"))
         .collect()
     )
-    plan = Plan(
+    if not found:
+        where = f"--where: no record in {definition.lake} is such"
+        raise PipelineError(where if definition.where else f"{definition.lake} has no records")
+    return Plan(
         name=f"replay-{uuid.uuid4()}",
         lake=definition.lake,
         asked=wish_of(definition),
@@ -145,27 +162,48 @@ def _new_plan(files: Files, rows: DataFrame, definition: Replay) -> Plan:
         ends=tuple(sorted((row["topic"], row["partition"], row["last"]) for row in found)),
         runs=tuple(sorted({number for row in found for number in row["runs"]})),
     )
-    files.write(PLAN, plan.to_json())
-    return plan
+
+
+def check_names(definition: Replay, known: Sequence[str]) -> None:
+    """`PipelineError` if a topic was named that is not in the lake, or not replayed (pure)."""
+    for option, names in (("topic", definition.topic), ("rename", definition.rename)):
+        missing = [name for name in names if name not in known]
+        if missing:
+            raise PipelineError(
+                f"--{option}: {', '.join(missing)} not in {definition.lake}, which has "
+                f"{_listed(missing[0], known)}"
+            )
+    left_out = [name for name in definition.rename if name not in (definition.topic or known)]
+    if left_out:
+        raise PipelineError(f"--rename: {', '.join(left_out)} is left out by --topic")
+
+
+def _listed(name: str, known: Sequence[str]) -> str:
+    """What there is; of many, those that are most like a name."""
+    if len(known) <= LISTED_MAX:
+        return ", ".join(known)
+    near = difflib.get_close_matches(name, known, n=LISTED_MAX, cutoff=0)
+    return f"{len(known)} topics: {', '.join(near)}, ..."
 
 
 def _write(
-    rows: DataFrame,
     ends: DataFrame,
     plan: Plan,
     number: int,
+    rows: DataFrame,
     *,
     definition: Replay,
     properties: Mapping[str, str],
 ) -> int:
-    """Writes one run; how many records it has."""
+    """Writes one run of a lake's rows; how many records it has."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
     first = number * plan.size
     counted = Observation()
     run = (
-        rows.where((f.col("offset") >= first) & (f.col("offset") < first + plan.size))
+        chosen(rows, definition)
+        .where((f.col("offset") >= first) & (f.col("offset") < first + plan.size))
         .join(f.broadcast(ends), ["topic", "partition"])
         .where(f.col("offset") <= f.col("last"))
         .repartition(plan.tasks, "topic", "partition")
