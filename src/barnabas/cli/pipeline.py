@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -111,8 +112,10 @@ def session(name: str, definition: OnSpark) -> Iterator[SparkSession]:
         prepare()  # without Spark there is no error of Spark to catch
     except PipelineError as error:
         raise CommandError(str(error)) from None
-    logging = resources.files("barnabas.pipelines") / "log4j2.properties"
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={logging}")
+    quiet = resources.files("barnabas.pipelines") / "log4j2.properties"
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={quiet}")
+    # Py4J tells the root logger, with a traceback, of every call that a signal has ended.
+    logging.getLogger().addHandler(logging.NullHandler())
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -123,6 +126,8 @@ def session(name: str, definition: OnSpark) -> Iterator[SparkSession]:
             master=definition.master,
             settings={**_defaults(definition.master), **definition.spark_conf},
         )
+        # PySpark's own handler asks the JVM from within whatever it has been asked just then.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         yield spark
     except PipelineError as error:
         raise CommandError(str(error)) from None

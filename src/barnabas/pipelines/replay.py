@@ -26,7 +26,15 @@ from barnabas.pipelines.errors import PipelineError
 from barnabas.pipelines.hadoop_files import Files, HadoopFiles
 from barnabas.pipelines.lake import with_lake
 from barnabas.pipelines.reading import connector_options
-from barnabas.pipelines.running import Batch, Events, Outcome, StopWanted, note, noted_signals
+from barnabas.pipelines.running import (
+    Batch,
+    Events,
+    Outcome,
+    is_stop_wanted,
+    may_be_cut_short,
+    note,
+    noted_signals,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -89,12 +97,12 @@ def run(
     ends = spark.createDataFrame(list(plan.ends), "topic STRING, partition INT, last BIGINT")
     outcome = Outcome()
     events: Events = queue.SimpleQueue()
-    with noted_signals(events):
+    with (
+        noted_signals(events, second_interrupts=True),
+        may_be_cut_short(spark, events, outcome),
+    ):
         for number in plan.runs:
-            if not events.empty():
-                wanted = events.get()
-                assert isinstance(wanted, StopWanted), wanted
-                outcome.stopped_by = wanted.number
+            if is_stop_wanted(events, outcome):
                 break
             if checkpoint.exists(f"{DONE}/{number:010d}"):
                 continue

@@ -144,25 +144,50 @@ def run(
     show: Callable[[Batch, Outcome], None],
 ) -> Outcome:
     """Runs a query to its end, or until it is told to stop.  `PipelineError` if it fails."""
-    from py4j.protocol import Py4JError
-
     events: Events = queue.SimpleQueue()
     outcome = Outcome()
-    with noted_signals(events):
-        try:
-            listener = watch(spark, events)
-            query = start()
-            failure = _follow(query, events, outcome, metrics=metrics, show=show)
-            if failure and outcome.stopped_by and spark.sparkContext._jsc.sc().isStopped():  # noqa: SLF001 (PySpark has no public way)
-                failure = None
-            spark.streams.removeListener(listener)  # type: ignore[arg-type]
-        except (Py4JError, ConnectionError):
-            if not _is_stop_wanted(events, outcome):
-                raise
-            return outcome  # the signal went to Spark's JVM, too: the batch in hand is cut short
-    if failure is not None:
-        raise PipelineError(reason_of(failure))
+    with noted_signals(events), may_be_cut_short(spark, events, outcome):
+        listener = watch(spark, events)
+        query = start()
+        failure = _follow(query, events, outcome, metrics=metrics, show=show)
+        if failure is not None:
+            raise PipelineError(reason_of(failure))
+        spark.streams.removeListener(listener)  # type: ignore[arg-type]
     return outcome
+
+
+@contextmanager
+def may_be_cut_short(spark: SparkSession, events: Events, outcome: Outcome) -> Iterator[None]:
+    """What fails because it was told to stop is stopped, not failed.
+
+    That is the second Ctrl-C in a long call, and a signal that goes to Spark's JVM, too, as
+    service managers send it: it shuts itself down, whatever it is doing.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (
+        KeyboardInterrupt,
+        Py4JError,
+        ConnectionError,
+        PySparkException,
+        PipelineError,
+    ) as error:
+        if not is_stop_wanted(events, outcome):
+            raise
+        if not isinstance(error, KeyboardInterrupt) and not _is_shut_down(spark):
+            raise
+
+
+def _is_shut_down(spark: SparkSession) -> bool:
+    from py4j.protocol import Py4JError
+
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())  # noqa: SLF001 (nothing public says)
+    except (Py4JError, ConnectionError):
+        return True
 
 
 def _follow(
@@ -219,7 +244,8 @@ def _has_batch_in_hand(query: StreamingQuery) -> bool:
     return bool(status["isTriggerActive"] and status["isDataAvailable"])
 
 
-def _is_stop_wanted(events: Events, outcome: Outcome) -> bool:
+def is_stop_wanted(events: Events, outcome: Outcome) -> bool:
+    """Notes who wants it; other events are passed over."""
     while not events.empty():
         if isinstance(event := events.get(), StopWanted):
             outcome.stopped_by = event.number

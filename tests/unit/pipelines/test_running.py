@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
+import queue
+import signal
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from barnabas.pipelines.running import Batch, Outcome, batch_of, note, reason_of
+import pytest
+
+from barnabas.pipelines import running
+from barnabas.pipelines.running import (
+    Batch,
+    Ended,
+    Events,
+    Outcome,
+    StopWanted,
+    batch_of,
+    note,
+    noted_signals,
+    reason_of,
+)
 
 PROGRESS = {
     "batchId": 3,
@@ -81,3 +99,111 @@ def test_the_innermost_cause_is_told() -> None:
     )
     assert reason_of(called) == "some.Exception: too small"
     assert reason_of("") == "the query failed without a word"
+
+
+# Stops.
+
+
+@dataclass
+class FakeQuery:
+    """A query that does one thing at a time; when it is stopped, it ends."""
+
+    events: Events
+    status: dict[str, bool]
+    failure: Exception | None = None
+    isActive: bool = True  # noqa: N815 (Spark's name)
+    stops: int = 0
+
+    def stop(self) -> None:
+        self.stops += 1
+        self.events.put(Ended())
+
+    def exception(self) -> Exception | None:
+        return self.failure
+
+
+BUSY = {"isTriggerActive": True, "isDataAvailable": True}
+BETWEEN_TRIGGERS = {"isTriggerActive": False, "isDataAvailable": True}
+IDLE = {"isTriggerActive": True, "isDataAvailable": False}
+
+
+def follow(query: FakeQuery) -> tuple[str | None, Outcome]:
+    outcome = Outcome()
+    said: Any = query
+    failure = running._follow(
+        said, query.events, outcome, metrics="", show=lambda batch, so_far: None
+    )
+    return failure, outcome
+
+
+@pytest.mark.parametrize("status", [BETWEEN_TRIGGERS, IDLE])
+def test_a_query_that_waits_is_stopped_at_once(status: dict[str, bool]) -> None:
+    query = FakeQuery(queue.SimpleQueue(), status)
+    query.events.put(StopWanted(signal.SIGTERM))
+
+    failure, outcome = follow(query)
+
+    assert (failure, outcome.stopped_by, query.stops) == (None, signal.SIGTERM, 1)
+
+
+def test_a_batch_in_hand_comes_to_its_end() -> None:
+    query = FakeQuery(queue.SimpleQueue(), BUSY)
+    query.events.put(StopWanted(signal.SIGINT))
+    query.events.put(BATCH)
+
+    failure, outcome = follow(query)
+
+    assert (failure, outcome.rows, query.stops) == (None, 200, 1)
+
+
+def test_a_batch_without_rows_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not reported; so one looks what the query does now."""
+    monkeypatch.setattr(running, "LOOK_AGAIN_S", 0.01)
+    query = FakeQuery(queue.SimpleQueue(), dict(BUSY))
+    query.events.put(StopWanted(signal.SIGINT))
+    looks = 0
+
+    class Status(dict[str, bool]):
+        def __getitem__(self, name: str) -> bool:
+            nonlocal looks
+            looks += 1
+            return looks < 5
+
+    query.status = Status()
+
+    failure, outcome = follow(query)
+
+    assert (failure, outcome.rows, query.stops) == (None, 0, 1)
+
+
+def test_the_second_wish_does_not_wait() -> None:
+    query = FakeQuery(queue.SimpleQueue(), BUSY)
+    query.events.put(StopWanted(signal.SIGINT))
+    query.events.put(StopWanted(signal.SIGINT))
+
+    assert follow(query)[1].rows == 0
+    assert query.stops == 1
+
+
+def test_a_batch_that_fails_after_the_first_wish_has_failed() -> None:
+    query = FakeQuery(queue.SimpleQueue(), BUSY, failure=RuntimeError("disk full"))
+    query.events.put(StopWanted(signal.SIGINT))
+    query.events.put(Ended())
+
+    assert follow(query)[0] == "disk full"
+
+
+def test_what_a_stop_cuts_short_has_not_failed() -> None:
+    query = FakeQuery(queue.SimpleQueue(), IDLE, failure=RuntimeError("interrupted"))
+    query.events.put(StopWanted(signal.SIGINT))
+
+    assert follow(query)[0] is None
+
+
+def test_a_second_signal_interrupts_who_asked_for_it() -> None:
+    events: Events = queue.SimpleQueue()
+    with noted_signals(events, second_interrupts=True):
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+    assert [events.get_nowait(), events.get_nowait()] == [StopWanted(signal.SIGTERM)] * 2
