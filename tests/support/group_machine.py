@@ -148,8 +148,8 @@ class GroupMachine:
     def advance(self, ms: int) -> None:
         """Let time pass, deadline by deadline."""
         end_ms = self.now_ms + ms
-        while (due := self.runtime.next_deadline()) is not None and due <= end_ms:
-            self.now_ms = max(self.now_ms, due)
+        while self.runtime.due_ms <= end_ms:
+            self.now_ms = max(self.now_ms, int(self.runtime.due_ms))
             self.runtime.tick(self.now_ms)
         self.now_ms = end_ms
 

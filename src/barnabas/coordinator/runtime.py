@@ -193,10 +193,11 @@ class Runtime:
             self._writer.carry_out(slot, decision, Waiter(event, done), ticket, now_ms)
             self.due_ms = min(self.due_ms, now_ms + self._commit_timeout_ms)
         due = slot.shard.next_deadline()
-        if due is not None and due < self.due_ms:
-            self.due_ms = due
+        if due is not None:
             if due <= now_ms:
-                self._run_due(slot, now_ms)
+                self._run_due(slot, now_ms)  # before anything else is decided
+            elif due < self.due_ms:
+                self.due_ms = due
         self._writer.flush_later()
 
     def broadcast(self, event: Event, *, now_ms: int) -> None:
@@ -235,10 +236,6 @@ class Runtime:
     def flush(self) -> None:
         """Append all that is gathered: what the logs take may be less in a moment."""
         self._writer.flush_now()
-
-    def next_deadline(self) -> int | None:
-        """`due_ms`, or None if that is never."""
-        return None if self.due_ms == NEVER else int(self.due_ms)
 
     def tick(self, now_ms: int) -> None:
         """Let every shard decide on what is due."""

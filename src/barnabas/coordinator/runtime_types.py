@@ -16,7 +16,7 @@ Ticket: TypeAlias = int
 Committed: TypeAlias = "Callable[[Exception | None], None]"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class CoordinatorRecord:
     """One record of an internal topic.  `value` None is a tombstone: the key is forgotten.
 

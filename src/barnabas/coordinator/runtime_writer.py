@@ -28,7 +28,7 @@ Wire: TypeAlias = "tuple[bytes, bytes | None]"
 
 MAX_BATCH_BYTES = 1024 * 1024
 COMMIT_TIMEOUT_MS = 5000
-ENOUGH_RECORDS = 32
+ENOUGH_RECORDS = 64
 """What a batch costs is next to nothing for each of so many: they need not wait for more."""
 
 
@@ -77,6 +77,7 @@ class Writer:
         if len(decision.records) > 1 and not decision.atomic:
             runs = runtime_codec.split(decision.records, max_batch_bytes=self._max_batch_bytes)
         pending: Pending | None = None
+        replay = slot.shard.replay
         try:
             for run in runs:
                 wires = [record.wire or runtime_codec.encode(record) for record in run]
@@ -88,9 +89,9 @@ class Writer:
                     return
                 pending.replayed = False
                 batch.let_wait(pending)
-                for record, wire in zip(run, wires, strict=True):
-                    batch.add(wire, now_ms)
-                    slot.shard.replay(record, producer=decision.producer)
+                for number, record in enumerate(run):
+                    batch.add(wires[number], now_ms)
+                    replay(record, producer=decision.producer)
         except Exception as error:
             if not isinstance(error, ApiError):
                 log.exception("partition %d: a change could not be made", slot.partition)

@@ -213,7 +213,7 @@ def test_what_is_due_is_decided_step_by_step() -> None:
     parked = rig.send(Add(wait=True))
     rig.shard.deadline = 100
     rig.send(Add(0), now_ms=50)
-    assert rig.runtime.next_deadline() == 100
+    assert rig.runtime.due_ms == 100
 
     rig.runtime.tick(99)
     assert parked == []
@@ -232,11 +232,22 @@ def test_a_deadline_that_is_already_past_is_met_at_once() -> None:
     assert rig.shard.sum == 1
 
 
+def test_it_is_met_at_once_also_where_something_else_is_overdue() -> None:
+    """Nothing may be decided on what should have been different by then."""
+    rig = Rig()
+    rig.runtime.due_ms = 5
+    rig.shard.deadline = 10
+
+    rig.send(Add(0), now_ms=10)
+
+    assert rig.shard.sum == 1
+
+
 def test_a_commit_that_takes_too_long_is_told_but_not_undone() -> None:
     rig = Rig(commit_timeout_ms=500)
     rig.log.hold = True
     replies = rig.send(Add(5), now_ms=1_000)
-    assert rig.runtime.next_deadline() == 1_500
+    assert rig.runtime.due_ms == 1_500
 
     rig.runtime.tick(1_500)
 

@@ -72,6 +72,7 @@ class CommitMemo:
         "_broker",
         "_fixed",
         "_image_at",
+        "_image_epoch",
         "_index",
         "_pattern",
         "_places",
@@ -91,6 +92,7 @@ class CommitMemo:
         self._pattern = Pattern(request, version)
         self._places = places
         self._index = broker.groups.partition_of(request.group_id)
+        self._image_epoch = broker.image.applied_epoch
         self._image_at = broker.image.applied_offset
         """The partitions exist, and that of the group is the same, as long as the metadata is."""
         self._size = len(data)
@@ -104,7 +106,10 @@ class CommitMemo:
     def handle(self, connection: Connection, frame: memoryview) -> bool:
         """Have it decided, if this is such a commit; False: nothing was done."""
         broker = self._broker
-        if len(frame) != self._size or broker.image.applied_offset != self._image_at:
+        if len(frame) != self._size:
+            return False
+        image = broker.image
+        if image.applied_offset != self._image_at or image.applied_epoch != self._image_epoch:
             return False
         data = bytes(frame)
         for at, fixed in self._fixed:

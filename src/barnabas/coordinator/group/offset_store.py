@@ -97,7 +97,10 @@ class OffsetStore:
         """A commit outside any transaction, or a tombstone, which also ends pending commits."""
         where = (key.topic, key.partition)
         if value is not None:
-            self._offsets.setdefault(key.group, {})[where] = self._committed(value)
+            offsets = self._offsets.get(key.group)
+            if offsets is None:
+                offsets = self._offsets[key.group] = {}
+            offsets[where] = self._committed(value)
             return
         offsets = self._offsets.get(key.group)
         if offsets is not None:
@@ -135,13 +138,15 @@ class OffsetStore:
 
     def _committed(self, value: OffsetCommitValue) -> Committed:
         self._position += 1
-        return Committed(
-            value.offset,
-            value.leader_epoch,
-            value.metadata,
-            value.commit_timestamp,
-            value.expire_timestamp,
-            self._position,
+        return Committed._make(  # much cheaper than to call it, and done for every commit
+            (
+                value.offset,
+                value.leader_epoch,
+                value.metadata,
+                value.commit_timestamp,
+                value.expire_timestamp,
+                self._position,
+            )
         )
 
     def _drop_if_empty(self, group: str, producer_id: int) -> None:

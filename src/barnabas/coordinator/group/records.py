@@ -96,17 +96,13 @@ class OffsetKey:
     def commit(self, value: gr.OffsetCommitValue) -> CoordinatorRecord:
         """The record of an offset without a time at which it expires."""
         metadata = value.metadata.encode()
+        wire = (
+            _OFFSET.pack(_OFFSET_VERSION, value.offset, value.leader_epoch, len(metadata))
+            + metadata
+            + _LONG.pack(value.commit_timestamp)
+        )
         return CoordinatorRecord(
-            key=self._key,
-            key_version=OFFSET_COMMIT,
-            value=value,
-            value_version=_OFFSET_VERSION,
-            wire=(
-                self._wire,
-                _OFFSET.pack(_OFFSET_VERSION, value.offset, value.leader_epoch, len(metadata))
-                + metadata
-                + _LONG.pack(value.commit_timestamp),
-            ),
+            self._key, OFFSET_COMMIT, value, _OFFSET_VERSION, (self._wire, wire)
         )
 
 

@@ -90,3 +90,13 @@ def test_what_members_read_is_looked_up_again_when_topics_change(machine: GroupM
     machine.consume("a", 1)
 
     assert not group_of(machine).subscribed
+
+
+def test_what_members_no_longer_read_is_forgotten(machine: GroupMachine) -> None:
+    for number in range(20):
+        epoch = group_of(machine).members["a"].epoch
+        machine.consume("a", epoch, names=["t", f"missing-{number}"], owned={"t": [0, 1]})
+        new_epoch(machine)
+        machine.consume("a", group_of(machine).members["a"].epoch)
+
+    assert len(group_of(machine).subscribed) <= 2

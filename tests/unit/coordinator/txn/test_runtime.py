@@ -8,7 +8,7 @@ from typing import Any
 from transactions import A0, SETTINGS, Ids, add, end, init, markers_written
 
 from barnabas.base.errors import ErrorCode, NotEnoughReplicas
-from barnabas.coordinator.runtime import Runtime
+from barnabas.coordinator.runtime import NEVER, Runtime
 from barnabas.coordinator.txn import events as ev
 from barnabas.coordinator.txn.effects import WriteMarkers
 from barnabas.coordinator.txn.machine import TransactionState
@@ -131,7 +131,7 @@ def test_the_next_coordinator_reads_the_log_and_finishes_what_was_prepared() -> 
 
     broker.start(epoch=7)
     assert broker.shard.transactions == before
-    assert broker.runtime.next_deadline() == 0
+    assert broker.runtime.due_ms == 0
     broker.runtime.tick(0)
 
     (markers,) = broker.effects
@@ -143,7 +143,7 @@ def test_a_timeout_is_found_by_the_runtime() -> None:
     broker.send(init(timeout_ms=1_000))
     broker.send(add(100, 0, A0))
     broker.log.commit()
-    assert broker.runtime.next_deadline() is not None
+    assert broker.runtime.due_ms < NEVER
     broker.runtime.tick(1_001)
     broker.log.commit()
     assert broker.shard.transactions["t"].state is TransactionState.PREPARE_ABORT

@@ -1,4 +1,4 @@
-"""A consumer group.  All of it is durable, except the time at which its topics are looked at again.
+"""A consumer group.  All of it is durable, except what is called soft.
 
 Changed by `replay` only.  A decision that takes several steps works on a `Draft` (`draft.py`).
 """
@@ -261,6 +261,7 @@ class ConsumerGroup:
                     value, gr.ConsumerGroupTargetAssignmentMetadataValue
                 )
                 self.target_epoch = -1 if value is None else value.assignment_epoch
+                self.subscribed.clear()
             case gr.ConsumerGroupTargetAssignmentMemberKey():
                 assert value is None or isinstance(
                     value, gr.ConsumerGroupTargetAssignmentMemberValue

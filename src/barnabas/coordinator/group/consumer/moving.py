@@ -79,12 +79,9 @@ class MovingRecords:
 
     def of(self, member: Member) -> CoordinatorRecord:
         head = _HEAD.pack(0, member.epoch, member.previous_epoch, member.state)
+        wire = self._wire_key, head + self._tail
         return CoordinatorRecord(
-            key=self._key,
-            key_version=CONSUMER_CURRENT,
-            value=self._value(member),
-            wire=(self._wire_key, head + self._tail),
-            result=member,
+            self._key, CONSUMER_CURRENT, self._value(member), wire=wire, result=member
         )
 
     def _value(self, member: Member) -> ConsumerGroupCurrentMemberAssignmentValue:
