@@ -164,10 +164,8 @@ class Coordination:
         self.schedule_at(index, event, done)
 
     def schedule_at(self, index: int, event: Any, done: Callable[[Any], None]) -> None:
-        runtime = self._runtime or self.runtime
-        runtime.schedule(index, event, done, now_ms=self.now_ms())
-        if runtime.due_ms < self._timer_at_ms:
-            self._set_timer()
+        self.runtime.schedule(index, event, done, now_ms=self.now_ms())
+        self._set_timer()
 
     # -- the topic
 

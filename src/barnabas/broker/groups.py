@@ -164,7 +164,10 @@ class Groups(Coordination):
         response.
         """
         self._lingering.requests += 1
-        self.schedule_at(index, self._commit_again(pattern, numbers), done)
+        runtime = self._runtime or self.runtime
+        runtime.schedule(index, self._commit_again(pattern, numbers), done, now_ms=self.now_ms())
+        if runtime.due_ms < self._timer_at_ms:
+            self._set_timer()
 
     @cached_property
     def _commit_again(self) -> type[CommitAgain]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from barnabas.coordinator.group import expiry, requests
 from barnabas.coordinator.group.classic import rebalance
@@ -22,7 +23,7 @@ from barnabas.coordinator.group.state import (
     UNTOLD,
     GroupState,
 )
-from barnabas.coordinator.runtime_types import CoordinatorRecord, Decision, Producer, Ticket
+from barnabas.coordinator.runtime_types import CoordinatorRecord, Decision, Producer
 from barnabas.protocol.messages import group_records as gr
 
 if TYPE_CHECKING:
@@ -34,12 +35,10 @@ class GroupShard:
 
     def __init__(self, state: GroupState) -> None:
         self.state = state
+        self.decide = partial(requests.decide, state)
         self.next_deadline = state.timers.next
         self._live = False
         """Loaded: groups have soft state that replay must leave alone."""
-
-    def decide(self, event: Any, *, ticket: Ticket, now_ms: int) -> Decision:
-        return requests.decide(self.state, event, ticket, now_ms)
 
     # Replay
 
