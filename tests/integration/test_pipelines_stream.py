@@ -145,7 +145,7 @@ def test_a_new_topic_that_was_deleted_before_it_was_read_is_lost_or_passed_over_
     assert lenient.partitions(second, third) == []
 
 
-def test_a_topic_that_was_made_anew_is_lost_or_read_anew_as_asked(
+def test_a_topic_that_was_made_anew_is_lost_or_read_on_as_asked(
     broker: BarnabasProcess, topic: str, start: Start
 ) -> None:
     options = {"subscribe": topic, "startingOffsets": "earliest"}

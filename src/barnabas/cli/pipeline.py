@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.cli.command import CommandError, Terminated
@@ -117,17 +118,20 @@ def session(name: str, definition: OnSpark) -> Iterator[SparkSession]:
     # Py4J tells the root logger, with a traceback, of every call that a signal has ended.
     logging.getLogger().addHandler(logging.NullHandler())
     from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark import accumulators
     from pyspark.errors import PySparkException
 
+    # A thread of PySpark's tells of a JVM that is gone in the same way.
+    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
+        server.handle_error = _say_nothing  # type: ignore[method-assign, assignment]
     spark = None
     try:
-        spark = start_session(
-            f"barnabas pipeline {name}",
-            master=definition.master,
-            settings={**_defaults(definition.master), **definition.spark_conf},
-        )
-        # PySpark's own handler asks the JVM from within whatever it has been asked just then.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with _interrupts_wait():
+            spark = start_session(
+                f"barnabas pipeline {name}",
+                master=definition.master,
+                settings={**_defaults(definition.master), **definition.spark_conf},
+            )
         yield spark
     except PipelineError as error:
         raise CommandError(str(error)) from None
@@ -139,6 +143,42 @@ def session(name: str, definition: OnSpark) -> Iterator[SparkSession]:
         if spark is not None:
             with contextlib.suppress(Py4JError, OSError):  # its JVM may be gone already
                 spark.stop()
+
+
+@contextlib.contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Ctrl-C takes effect when this ends: PySpark, interrupted while it starts a JVM, would leave
+    that behind.
+
+    It also brings a handler of its own, which asks the JVM from within whatever it has been asked
+    just then: that one goes.
+    """
+    is_wanted = False
+
+    def note(number: int, frame: object) -> None:
+        nonlocal is_wanted
+        is_wanted = True
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if is_wanted:
+        raise KeyboardInterrupt
+
+
+def _say_nothing(*_: object) -> None:
+    """What goes wrong with the JVM is told by who asks it."""
+
+
+def check_metrics(path: str) -> None:
+    """That they cannot be written is said at once, too."""
+    try:
+        if path:
+            Path(path).open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise CommandError(f"--metrics: {path}: {error.strerror}") from None
 
 
 def _defaults(master: str) -> dict[str, str]:
@@ -160,6 +200,7 @@ def run_stream(
     definition = read_definition(args, kind)
     properties = properties_of(definition)
     check_reachable(properties)
+    check_metrics(definition.metrics)
     from barnabas.cli.progress import Progress
     from barnabas.pipelines import running
 
@@ -186,7 +227,8 @@ class Shown:
 
 def ending(what: str, outcome: Outcome) -> int:
     """Says what was done; the exit status, which is that of the signal that ended it."""
-    rows = f"{outcome.rows:,} records in {outcome.batches:,} batches"
+    batches = "1 batch" if outcome.batches == 1 else f"{outcome.batches:,} batches"
+    rows = f"{outcome.rows:,} records in {batches}"
     print(f"{what}: {rows}{', stopped' if outcome.stopped_by else ''}", file=sys.stderr)
     if outcome.stopped_by == signal.SIGINT:
         raise KeyboardInterrupt

@@ -41,7 +41,7 @@ COMMAND = Command(
     notes=(
         (
             "The same command, given again, goes on where it was. Any reader of Parquet can read "
-            "the lake, at any time; what is in directories that begin with _ is not part of it."
+            "the lake; what is in directories that begin with _ is not part of it."
         ),
     ),
 )

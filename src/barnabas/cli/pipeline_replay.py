@@ -8,6 +8,7 @@ from barnabas.cli.command import Command
 from barnabas.cli.options import Parsed
 from barnabas.cli.pipeline import (
     Shown,
+    check_metrics,
     check_reachable,
     ending,
     options_of,
@@ -27,6 +28,7 @@ def run(args: Parsed) -> int:
     definition = read_definition(args, Replay)
     properties = properties_of(definition)
     check_reachable(properties)
+    check_metrics(definition.metrics)
     from barnabas.cli.progress import Progress
     from barnabas.pipelines import replay
 

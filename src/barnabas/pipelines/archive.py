@@ -35,22 +35,12 @@ def start(
     spark: SparkSession, definition: Archive, properties: Mapping[str, str]
 ) -> StreamingQuery:
     """Begins, or goes on where the lake's checkpoint is; whoever archived into it has to end."""
+    from barnabas.pipelines.source import check_topics
+
     description = Description(
         format=definition.format,
         values=definition.values,
         partition_by=definition.partition_by,
-    )
-    files = HadoopFiles(spark, definition.to)
-    describe(files, description)
-    journal = Journal(files)
-    archiver = Archiver(
-        spark=spark,
-        root=files.root,
-        files=files,
-        journal=journal,
-        description=description,
-        compact_files=definition.compact_files,
-        compact_bytes=definition.compact_mb * MB,
     )
     chosen = (
         {"subscribePattern": definition.topic_pattern}
@@ -63,6 +53,19 @@ def start(
         **chosen,
         "includeHeaders": "true",
     }
+    check_topics(options)  # before a lake is made, or taken from another archive
+    files = HadoopFiles(spark, definition.to)
+    describe(files, description)
+    journal = Journal(files)
+    archiver = Archiver(
+        spark=spark,
+        root=files.root,
+        files=files,
+        journal=journal,
+        description=description,
+        compact_files=definition.compact_files,
+        compact_bytes=definition.compact_mb * MB,
+    )
     rows = spark.readStream.format("barnabas").options(**options).load()
     writer = (
         rows.writeStream.queryName("archive")

@@ -127,8 +127,11 @@ class HadoopFiles:
         if not self.exists(source):
             return
         paths = (self._fs, self._path(source), self._fs, self._path(target))
+        copy = self._jvm.org.apache.hadoop.fs.FileUtil.copy
         with _missing_in_python(source):
-            self._jvm.org.apache.hadoop.fs.FileUtil.copy(*paths, False, self._fs.getConf())
+            is_copied = copy(*paths, False, self._fs.getConf())
+        if not is_copied:
+            raise PipelineError(f"{self.root}: {source} could not be copied to {target}")
 
     def delete(self, path: str) -> None:
         """A file, or a directory with all that is in it; nothing if it is not there."""

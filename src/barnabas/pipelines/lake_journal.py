@@ -217,11 +217,18 @@ class Journal:
         is_next = (
             _numbers(self._files)[-1:] == [step.number]
             if before is None
-            else self._files.exists(_step_path(before.number))
+            else self._is_there(before)
         )
         if not is_next:
             self._files.delete(_step_path(step.number))
         return is_next
+
+    def _is_there(self, step: Step) -> bool:
+        """Itself, not another of its number: who was fenced may have made that one, and died."""
+        try:
+            return Step.from_json(self._files.read(_step_path(step.number))) == step
+        except FileNotFoundError:
+            return False
 
     def _do(self, step: Step, *, is_again: bool) -> None:
         for source, target in step.moves:

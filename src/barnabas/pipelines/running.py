@@ -87,7 +87,7 @@ def batch_of(progress: Mapping[str, Any]) -> Batch:
 def noted_signals(events: Events, *, second_interrupts: bool = False) -> Iterator[None]:
     """Ctrl-C and SIGTERM become events while this lasts.
 
-    Who is in a long call, and cannot see events, has `KeyboardInterrupt` when a second one comes.
+    Who may be in a long call, and see no events, has `KeyboardInterrupt` when a second one comes.
     """
     is_wanted = False
 
@@ -146,7 +146,10 @@ def run(
     """Runs a query to its end, or until it is told to stop.  `PipelineError` if it fails."""
     events: Events = queue.SimpleQueue()
     outcome = Outcome()
-    with noted_signals(events), may_be_cut_short(spark, events, outcome):
+    with (
+        noted_signals(events, second_interrupts=True),
+        may_be_cut_short(spark, events, outcome),
+    ):
         listener = watch(spark, events)
         query = start()
         failure = _follow(query, events, outcome, metrics=metrics, show=show)
@@ -277,7 +280,7 @@ def reason_of(text: str) -> str:
     if ours:
         return str(ours[-1]).strip()
     python = _PYTHON.findall(text)
-    if python:
+    if python and not python[-1][0].startswith("py4j."):  # that only says that Java failed
         name, said = python[-1]
         return f"{name}: {said}".strip()
     causes = _CAUSE.findall(text)

@@ -23,7 +23,7 @@ from barnabas.pipelines.offsets import (
     ranges,
     split,
 )
-from barnabas.pipelines.options import SourceOptions
+from barnabas.pipelines.options import SourceOptions, source_options
 
 COLUMNS = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
@@ -43,6 +43,18 @@ class RangePartition(InputPartition):
 def open_cluster(options: SourceOptions, *, is_patient: bool = False) -> Cluster:
     timeout_s = options.poll_timeout_ms / 1000
     return Cluster(options.properties, timeout_s=timeout_s, is_patient=is_patient)
+
+
+def check_topics(options: Mapping[str, str]) -> None:
+    """`PipelineError` if what a stream with these options is to read is not there."""
+    parsed = source_options(options, is_stream=True)
+    cluster = open_cluster(parsed)
+    try:
+        cluster.chosen(parsed.choice)
+    except ClientError as error:
+        raise PipelineError(str(error)) from None
+    finally:
+        cluster.close()
 
 
 def resolve(

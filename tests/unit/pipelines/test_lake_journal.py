@@ -84,8 +84,12 @@ class Staged:
     def __init__(self, files: FolderFiles) -> None:
         self._journal = Journal(files)
         self._moves = stage(self._journal, files, "0\n")
+        self._files = files
 
-    def commit(self) -> None:
+    def commit(self, crash_after: int | None = None) -> None:
+        """It may die after so many changes."""
+        if crash_after is not None:
+            self._files.crash_at = self._files.changes + crash_after
         self._journal.commit(query=QUERY, batch=0, moves=self._moves)
 
 
@@ -183,6 +187,33 @@ def test_a_number_is_not_free_because_its_step_was_forgotten(tmp_path: Path) -> 
         if not pause.results:
             break
         assert pause.results == ["overtaken"], stop_at
+
+
+@pytest.mark.parametrize("operation", range(16))
+def test_a_step_of_one_that_was_fenced_and_died_is_nobodys(tmp_path: Path, operation: int) -> None:
+    """A third archive stands still while a second takes over from the first, which then dies in the
+    midst of its commit: the file that it may leave is not the third one's, whatever its number.
+    """
+    for crash_after in range(12):
+        root = tmp_path / str(crash_after)
+        first = Staged(FolderFiles(root))
+
+        def meanwhile(
+            root: Path = root, first: Staged = first, crash_after: int = crash_after
+        ) -> None:
+            files = FolderFiles(root)
+            take_in(Journal(files), files, 0)
+            assert outcome(lambda: first.commit(crash_after)) != "done"
+
+        files = FolderFiles(root, before=Pause(operation, meanwhile))
+
+        def third(files: FolderFiles = files) -> None:
+            journal = Journal(files)
+            if not journal.has_batch(QUERY, 0):
+                take_in(journal, files, 0)
+
+        outcome(third)
+        assert contents(root) == ["0"]
 
 
 @pytest.mark.parametrize("seed", range(60))

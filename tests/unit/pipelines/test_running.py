@@ -89,6 +89,18 @@ Caused by: java.lang.RuntimeException: later"""
     assert reason_of(text) == "ZeroDivisionError: division by zero"
 
 
+def test_an_error_of_java_within_python_is_told_by_its_cause() -> None:
+    text = """[FOREACH_BATCH_USER_FUNCTION_ERROR] failed
+Traceback (most recent call last):
+py4j.protocol.Py4JJavaError: An error occurred while calling o158.save.
+: org.apache.spark.SparkException: Job aborted
+\tat org.apache.spark.X
+Caused by: java.io.IOException: No space left on device
+\tat java.base"""
+
+    assert reason_of(text) == "No space left on device"
+
+
 def test_the_innermost_cause_is_told() -> None:
     text = "outer\nCaused by: a.B: middle\nCaused by: java.io.IOException: No space left on device"
 
