@@ -126,7 +126,7 @@ def session(name: str, definition: OnSpark) -> Iterator[SparkSession]:
         server.handle_error = _say_nothing  # type: ignore[method-assign, assignment]
     spark = None
     try:
-        with _interrupts_wait():
+        with _interrupts_end_it():
             spark = start_session(
                 f"barnabas pipeline {name}",
                 master=definition.master,
@@ -146,26 +146,18 @@ def session(name: str, definition: OnSpark) -> Iterator[SparkSession]:
 
 
 @contextlib.contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Ctrl-C takes effect when this ends: PySpark, interrupted while it starts a JVM, would leave
-    that behind.
+def _interrupts_end_it() -> Iterator[None]:
+    """Ctrl-C ends this process on the spot, and what hangs on it notices and ends, too.
 
+    PySpark, interrupted in an orderly way while it starts a JVM, would leave that behind.
     It also brings a handler of its own, which asks the JVM from within whatever it has been asked
-    just then: that one goes.
+    just then: in the end there is Python's again.
     """
-    is_wanted = False
-
-    def note(number: int, frame: object) -> None:
-        nonlocal is_wanted
-        is_wanted = True
-
-    signal.signal(signal.SIGINT, note)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if is_wanted:
-        raise KeyboardInterrupt
 
 
 def _say_nothing(*_: object) -> None:
