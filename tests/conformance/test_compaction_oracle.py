@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import IsolationLevel, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewTopic,
+    OffsetSpec,
 )
+from eventually import eventually
 from harness.apache import ApacheBroker
 from harness.brokers import Broker
 
@@ -88,6 +90,18 @@ def set_policy(admin: AdminClient, policy: str) -> None:
         future.result()
 
 
+def has_no_open_transaction(admin: AdminClient) -> bool:
+    """The marker of the last one is written after its producer was answered."""
+    partition = TopicPartition(TOPIC, 0)
+    ends = {
+        admin.list_offsets({partition: OffsetSpec.latest()}, isolation_level=level)[partition]
+        .result()
+        .offset
+        for level in IsolationLevel
+    }
+    return len(ends) == 1
+
+
 def content(folder: Path) -> tuple[list[object], list[object]]:
     """Every record, and every batch as far as compaction must not choose: not its encoding."""
     records: list[object] = []
@@ -155,6 +169,7 @@ def test_the_same_records_and_batches_survive(
     for number in range(ROUNDS):
         set_policy(admin, "delete")  # holds the cleaner back
         writers.write(400)
+        eventually(lambda: has_no_open_transaction(admin))
         active = int(max(theirs.glob("*.log")).stem)
         ours = tmp_path / f"ours-{number}" / f"{TOPIC}-0"
         shutil.copytree(theirs, ours, ignore=shutil.ignore_patterns("*.deleted"))
