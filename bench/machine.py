@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -49,6 +50,12 @@ def java_version() -> str:
     return run.stderr.splitlines()[0].replace('"', "")
 
 
+def python() -> str:
+    """Which one: those that version managers build are often slower than the distribution's."""
+    whose = "the distribution's" if sys.base_prefix == "/usr" else "not the distribution's"
+    return f"Python {platform.python_version()} ({whose})"
+
+
 def file_system(folder: Path) -> str:
     """The type of the file system that the data is on."""
     run = subprocess.run(
@@ -61,7 +68,7 @@ def description(folder: Path, disturbed: Sequence[float], repeated: int) -> dict
     return {
         "Machine": f"{os.cpu_count()} cores ({cpu_model()}), {memory_gib():.0f} GiB, "
         f"Linux {platform.release()}, {file_system(folder)}",
-        "Barnabas": f"{version('barnabas')}, Python {platform.python_version()}, "
+        "Barnabas": f"{version('barnabas')}, {python()}, "
         f"uvloop {version('uvloop')}, default settings",
         "Apache Kafka": f"{kafka_version()}, {java_version()}, KRaft, one node in both roles, "
         "default settings, heap 1 GB and collector flags as its start script sets them",

@@ -179,12 +179,12 @@ def refreshed(page: str, session: Session, facts: Mapping[str, str], date: str) 
     """The page with new tables for what was measured; everything else on it stays as it is."""
     found = re.split(r"^(?=## )", page, flags=re.MULTILINE)
     top, sections = found[0], {text.partition("\n")[0]: text for text in found[1:]}
-    load = facts["Other load"]
+    python, load = facts["Barnabas"].split(", ")[1], facts["Other load"]
     for part, heading in HEADINGS.items():
         if lines := section(session, part, session.targets):
             lines[1:1] = [
                 "",
-                f"Measured by itself on {date}: {_rounds(session)}; other load: {load}.",
+                f"Measured by itself on {date}: {python}; {_rounds(session)}; other load: {load}.",
             ]
             sections[f"## {heading}"] = "\n".join([*lines, ""])
     sections["## Notes"] = f"## Notes\n\n{NOTES}\n"

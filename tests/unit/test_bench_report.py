@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FACTS = {"Other load": "median 1%"}
+FACTS = {"Other load": "median 1%", "Barnabas": "1, Python 3, uvloop 2"}
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_part_that_is_measured_again_replaces_its_own_section(bench: Any) -> N
     assert "| c | broker CPU µs/heartbeat | 30.0 | 30.0 | 1.00 | yes |" in again
     assert "2026-01-02" not in again
     assert "Measured on 2026-01-01, 1 round." in again
-    assert "Measured by itself on 2026-01-03: 1 round; other load: median 1%." in again
+    assert "Measured by itself on 2026-01-03: Python 3; 1 round; other load: median 1%." in again
 
 
 def test_what_was_not_measured_stays_as_it_is(bench: Any) -> None:
