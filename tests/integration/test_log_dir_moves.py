@@ -53,6 +53,10 @@ def replicas(client: WireClient) -> dict[str, DescribeLogDirsPartition]:
     }
 
 
+PAUSE_S = 0.005
+"""Between two writes: on a busy machine the copy shall catch up with the writer, too."""
+
+
 class Writer(threading.Thread):
     """Writes until it is told to stop; `count` records were acknowledged."""
 
@@ -75,7 +79,7 @@ class Writer(threading.Thread):
         self.producer.flush(60)
 
     def run(self) -> None:
-        while not self.is_over.is_set():
+        while not self.is_over.wait(PAUSE_S):
             self.write(50)
 
 
