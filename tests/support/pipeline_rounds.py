@@ -289,13 +289,12 @@ def archive_rounds(
     make_topic(broker, topic)
     sent = Sent(topic)
     arguments = ("archive", "--topic", topic, "--to", str(folder / "lake"))
-    more = ("--max-offsets-per-trigger", str(max(1, records // 8)), "--compact-files", "4")
-    killing = Killing(broker, folder, (*arguments, *more), chance, report)
+    killing = Killing(broker, folder, (*arguments, "--compact-files", "4"), chance, report)
     for victim in victims:
         sent.send(broker.bootstrap, records)
-        killing.round(victim, *master_of(victim))
+        killing.round(victim, *small_batches(records), *master_of(victim))
     sent.send(broker.bootstrap, records)
-    said = killing.ctrl_c("--master", "local[2]")
+    said = killing.ctrl_c(*small_batches(records), "--master", "local[2]")
     assert re.search(
         r"^archived: [\d,]+ records in \d+ batch(es)?, stopped$", said, re.MULTILINE
     ), said
@@ -304,6 +303,11 @@ def archive_rounds(
     check_lake(folder / "lake", sent)
     report(f"archive: {len(sent.values)} records, each once, after {killing.lives} lives")
     return sent
+
+
+def small_batches(records: int) -> tuple[str, ...]:
+    """Of what is sent before a round, several: it is killed amid them, and never catches up."""
+    return ("--max-offsets-per-trigger", str(max(1, records // 8)))
 
 
 def check_lake(lake: Path, sent: Sent) -> None:
@@ -335,12 +339,11 @@ def transform_rounds(
         *("transform", "--topic", f"t={source}", "--from-format", "text", "--to-format", "text"),
         *("--query", "SELECT _key AS key, value FROM t", "--to", target),
         *("--checkpoint", str(folder / "checkpoint")),
-        *("--max-offsets-per-trigger", str(max(1, records // 8))),
     ]
     killing = Killing(broker, folder, arguments, chance, report)
     for victim in victims:
         sent.send(broker.bootstrap, records)
-        killing.round(victim, *master_of(victim))
+        killing.round(victim, *small_batches(records), *master_of(victim))
     killing.finish("--once", "--master", "local[2]")
     copies = Counter(
         value for values in read_committed(broker.bootstrap, target).values() for value in values
