@@ -161,10 +161,7 @@ class Slot:
             while pending and pending[0].replayed and not pending[0].uncommitted:
                 ready = pending.popleft()
                 for waiter, reply in ready.replies:
-                    try:
-                        waiter.done(reply)
-                    except Exception:
-                        log.exception("a reply could not be delivered")
+                    deliver(waiter.done, reply)
                 for what in ready.effects:
                     assert effect is not None, "this runtime was given no use for effects"
                     effect(self.partition, what)

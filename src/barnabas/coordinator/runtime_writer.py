@@ -77,7 +77,6 @@ class Writer:
         if len(decision.records) > 1 and not decision.atomic:
             runs = runtime_codec.split(decision.records, max_batch_bytes=self._max_batch_bytes)
         pending: Pending | None = None
-        replay = slot.shard.replay
         try:
             for run in runs:
                 wires = [record.wire or runtime_codec.encode(record) for record in run]
@@ -89,9 +88,9 @@ class Writer:
                     return
                 pending.replayed = False
                 batch.let_wait(pending)
-                for number, record in enumerate(run):
-                    batch.add(wires[number], now_ms)
-                    replay(record, producer=decision.producer)
+                for record, wire in zip(run, wires, strict=True):
+                    batch.add(wire, now_ms)
+                    slot.shard.replay(record, producer=decision.producer)
         except Exception as error:
             if not isinstance(error, ApiError):
                 log.exception("partition %d: a change could not be made", slot.partition)

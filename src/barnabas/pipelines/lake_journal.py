@@ -20,7 +20,7 @@ what the last one said, now as its owner.  The file of a step can be created onc
 former owner, who may be alive, or stand still and go on much later, cannot decide anything from
 then on: the number that it has in mind is taken.  A number could be free again because it was taken
 and its step has been forgotten since.  So steps are forgotten from the oldest on: as long as the
-one before is still there, nobody has gone further.
+one before is still there, itself and not another of its number, nobody has gone further.
 
 Whatever else an archive writes is below `_archive/owners/<its name>`, where nobody else writes:
 staged files, and the checkpoint of its query.  Two queries that share a checkpoint would stop each

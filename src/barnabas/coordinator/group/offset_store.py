@@ -97,10 +97,7 @@ class OffsetStore:
         """A commit outside any transaction, or a tombstone, which also ends pending commits."""
         where = (key.topic, key.partition)
         if value is not None:
-            offsets = self._offsets.get(key.group)
-            if offsets is None:
-                offsets = self._offsets[key.group] = {}
-            offsets[where] = self._committed(value)
+            self._offsets.setdefault(key.group, {})[where] = self._committed(value)
             return
         offsets = self._offsets.get(key.group)
         if offsets is not None:
