@@ -8,6 +8,7 @@ from typing import Any
 
 from barnabas.base.errors import ApiError
 from barnabas.coordinator.runtime import Answer, CoordinatorRecord, Decision, Producer, Runtime
+from barnabas.coordinator.runtime_codec import BatchBuilder, encode
 from barnabas.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
 
 TYPES = {1: (OffsetCommitKey, OffsetCommitValue)}
@@ -35,8 +36,20 @@ class Add:
     many: int = 0
     effects: tuple[str, ...] = ()
 
+    size_bytes: int = 100
+
     def refuse(self, error: ApiError) -> str:
         return error.code.name
+
+    def join(self, shard: Adder, batch: BatchBuilder, now_ms: int) -> int:
+        """For events that do nothing but add."""
+        if self.fail is not None:
+            raise self.fail
+        if self.value:
+            batch.add(encode(number(self.value)), now_ms)
+            shard.sum += self.value
+        shard.joined += 1
+        return shard.sum
 
 
 class Adder:
@@ -48,6 +61,8 @@ class Adder:
         self.waiting: list[int] = []
         self.deadline: int | None = None
         self.was_loaded = False
+        self.joined = 0
+        """Events that went without a decision."""
 
     def decide(self, event: Add, *, ticket: int, now_ms: int) -> Decision:
         if event.fail is not None:
@@ -150,6 +165,11 @@ class Rig:
     def send(self, event: Add, now_ms: int = 0) -> list[Any]:
         replies: list[Any] = []
         self.runtime.schedule(0, event, replies.append, now_ms=now_ms)
+        return replies
+
+    def join(self, event: Add, now_ms: int = 0) -> list[Any]:
+        replies: list[Any] = []
+        self.runtime.join(0, event, replies.append, now_ms=now_ms)
         return replies
 
     def end_turn(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig
     from barnabas.broker.state import Broker
     from barnabas.controller.image import ClusterImage, ImageChanges, TopicImage
-    from barnabas.coordinator.group.commit_again import CommitAgain, Pattern
+    from barnabas.coordinator.group.commit_again import CommitAgain
     from barnabas.coordinator.group.config import GroupSettings
     from barnabas.coordinator.group.events import Call, TopicsChanged
     from barnabas.coordinator.group.service import GroupCoordinator
@@ -153,28 +153,15 @@ class Groups(Coordination):
         if coordinator.runtime.due_ms < self._timer_at_ms:
             self._set_timer()
 
-    def commit_again(
-        self,
-        index: int,
-        pattern: Pattern,
-        numbers: Sequence[tuple[int, int]],
-        done: Callable[[Any], None],
-    ) -> None:
+    def commit_again(self, index: int, event: CommitAgain, done: Callable[[Any], None]) -> None:
         """Carry out a commit like one before, at the partition of its group; `done` gets its
         response.
         """
         self._lingering.requests += 1
         runtime = self._runtime or self.runtime
-        runtime.schedule(index, self._commit_again(pattern, numbers), done, now_ms=self.now_ms())
+        runtime.join(index, event, done, now_ms=self.now_ms())
         if runtime.due_ms < self._timer_at_ms:
             self._set_timer()
-
-    @cached_property
-    def _commit_again(self) -> type[CommitAgain]:
-        """Not imported before somebody has a group."""
-        from barnabas.coordinator.group.commit_again import CommitAgain
-
-        return CommitAgain
 
     def end_transaction(
         self,

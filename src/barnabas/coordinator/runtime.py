@@ -45,6 +45,7 @@ from barnabas.records.control import ControlType, EndTxnMarker, encode_end_txn_m
 
 if TYPE_CHECKING:
     from barnabas.coordinator.runtime_codec import KeyTypes
+    from barnabas.coordinator.runtime_types import Joining
 
 __all__ = [
     "Answer",
@@ -199,6 +200,18 @@ class Runtime:
             elif due < self.due_ms:
                 self.due_ms = due
         self._writer.flush_later()
+
+    def join(self, partition: int, event: Joining, done: Done, *, now_ms: int) -> None:
+        """The same for an event that can join others: quicker while a batch is being gathered."""
+        slot = self._slots.get(partition)
+        if (
+            slot is None
+            or now_ms >= self.due_ms  # first what is due
+            or not self._writer.join(slot, event, done, now_ms)
+        ):
+            self.schedule(partition, event, done, now_ms=now_ms)
+        elif now_ms + self._commit_timeout_ms < self.due_ms:
+            self.due_ms = now_ms + self._commit_timeout_ms
 
     def broadcast(self, event: Event, *, now_ms: int) -> None:
         """Let every shard that serves requests decide on `event`.  Nobody waits for the replies."""

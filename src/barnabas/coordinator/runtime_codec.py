@@ -117,18 +117,17 @@ class BatchBuilder:
         """Of the batch as it is, before compression."""
 
     def add(self, wire: tuple[bytes, bytes | None], now_ms: int) -> None:
-        """Add a record: attributes, timestamp delta, offset delta, key, value, no headers."""
-        key, value = wire
+        """Add a record of this key and value."""
+        self.add_rest(rest_of(wire), now_ms)
+
+    def add_rest(self, rest: bytes, now_ms: int) -> None:
+        """Add a record: attributes, timestamp delta, offset delta, and `rest` of it."""
         age = b"\0\0"
         if now_ms != self._first_ms:
             age = b"\0" + _varint(now_ms - self._first_ms)
             self._latest_ms = max(self._latest_ms, now_ms)
-        head = age + _varint(self.count) + _varint(len(key))
-        if value is None:
-            content = b"".join((head, key, b"\1\0"))
-        else:
-            content = b"".join((head, key, _varint(len(value)), value, b"\0"))
-        self._batch += _varint(len(content)) + content
+        head = age + _varint(self.count)
+        self._batch += _varint(len(head) + len(rest)) + head + rest
         self.size_bytes = len(self._batch)
         self.count += 1
 
@@ -167,6 +166,14 @@ def _varint(number: int) -> bytes:
     out = bytearray()
     put_varint(out, number)
     return bytes(out)
+
+
+def rest_of(wire: tuple[bytes, bytes | None]) -> bytes:
+    """What of a record does not depend on its place in a batch: key, value, no headers."""
+    key, value = wire
+    if value is None:
+        return b"".join((_varint(len(key)), key, b"\1\0"))
+    return b"".join((_varint(len(key)), key, _varint(len(value)), value, b"\0"))
 
 
 def size_bound(wire: tuple[bytes, bytes | None]) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from barnabas.base.errors import ApiError
+    from barnabas.coordinator.runtime_codec import BatchBuilder
     from barnabas.protocol.message import Message
 
 Ticket: TypeAlias = int
@@ -80,6 +81,22 @@ class Event(Protocol):
 
     def refuse(self, error: ApiError) -> Any:
         """The reply that tells of `error`."""
+
+
+class Joining(Event, Protocol):
+    """An event of which a shard makes records and a reply, and nothing else.
+
+    Such a one can join a batch that is being gathered without a decision and records of its own.
+    """
+
+    size_bytes: int
+    """At least what its records take in a batch."""
+
+    def join(self, shard: Any, batch: BatchBuilder, now_ms: int) -> Any:
+        """Add the records to `batch`, change the shard as replaying them would, return the reply.
+
+        ApiError: it is refused, and nothing was changed.
+        """
 
 
 class Shard(Protocol):

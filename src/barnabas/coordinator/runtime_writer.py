@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from barnabas.base.errors import ApiError, NotCoordinator
 from barnabas.coordinator import runtime_codec
 from barnabas.coordinator.runtime_errors import append_error
-from barnabas.coordinator.runtime_slot import Gathered, Pending, Slot, Waiter
+from barnabas.coordinator.runtime_slot import Done, Gathered, Pending, Slot, Waiter
 
 if TYPE_CHECKING:
     from barnabas.coordinator.runtime_types import (
         Appender,
         CoordinatorRecord,
         Decision,
+        Joining,
         Producer,
         Ticket,
     )
@@ -107,6 +108,28 @@ class Writer:
         batch = slot.gathered
         if batch is not None and (batch.count >= ENOUGH_RECORDS or batch.producer is not None):
             self._flush(slot)  # who asks the log for open transactions must see one of those
+
+    def join(self, slot: Slot, event: Joining, done: Done, now_ms: int) -> bool:
+        """Let `event` join the batch that is gathered.  False: it cannot and nothing was done."""
+        batch = slot.gathered
+        if batch is None or batch.producer is not None or not batch.pendings:
+            return False
+        pending = batch.pendings[-1]
+        if (
+            pending is not slot.pending[-1]
+            or pending.effects
+            or batch.size_bytes + event.size_bytes > self._max_batch_bytes
+        ):
+            return False
+        try:
+            reply = event.join(slot.shard, batch, now_ms)
+        except ApiError:
+            return False  # to be refused in its turn
+        pending.replies.append((Waiter(event, done), reply))
+        pending.deadline_ms = now_ms + self._commit_timeout_ms
+        if batch.count >= ENOUGH_RECORDS:
+            self._flush(slot)
+        return True
 
     def write_marker(
         self,

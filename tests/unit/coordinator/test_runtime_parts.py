@@ -5,9 +5,24 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from barnabas.coordinator.group.records import TYPES, group_metadata, offset_commit
-from barnabas.coordinator.runtime_codec import decode, encode, encode_records, split
+from barnabas.coordinator.group.records import (
+    TYPES,
+    OffsetForm,
+    OffsetKey,
+    group_metadata,
+    offset_commit,
+)
+from barnabas.coordinator.runtime_codec import (
+    decode,
+    encode,
+    encode_records,
+    rest_of,
+    size_bound,
+    split,
+)
 from barnabas.coordinator.runtime_routing import partition_for
 from barnabas.coordinator.runtime_timers import Deadlines
 from barnabas.coordinator.runtime_types import CoordinatorRecord, Producer
@@ -116,6 +131,20 @@ def test_an_offset_packed_by_hand_is_what_the_codec_writes() -> None:
     assert record.wire is not None
     assert encode(record) == encode(plain)
     assert decode(TYPES, *encode(record)) == plain
+
+
+@given(st.text(max_size=200), st.integers(-1, 2**63 - 1), st.integers(-1, 2**31 - 1))
+def test_a_form_that_is_filled_in_is_the_same_record(
+    metadata: str, offset: int, leader_epoch: int
+) -> None:
+    value = OffsetCommitValue(
+        offset=offset, leader_epoch=leader_epoch, metadata=metadata, commit_timestamp=9
+    )
+    wire = encode(offset_commit("group", "topic", 4, value))
+    form = OffsetForm(OffsetKey("group", "topic", 4), metadata)
+
+    assert form.filled(offset, leader_epoch, 9) == rest_of(wire)
+    assert form.size_bytes == size_bound(wire)
 
 
 def test_an_offset_with_its_own_expiry_is_written_in_the_version_that_has_one() -> None:

@@ -9,22 +9,20 @@ member may commit is decided by the coordinator each time.  Whatever does not fi
 
 from __future__ import annotations
 
-from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.dispatch import Later
 from barnabas.broker.handlers.group_calls import knows_all
 from barnabas.broker.net.answers import encoded
+from barnabas.coordinator.group.commit_again import CommitAgain, Pattern
 from barnabas.protocol.apis import ApiKey, api
-from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 
 if TYPE_CHECKING:
     from barnabas.broker.net.connection import Connection
-    from barnabas.broker.net.parts import Slot
     from barnabas.broker.state import Broker
+    from barnabas.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 
-INT32 = Struct(">i")
 SIZE_AND_CORRELATION = Struct(">ii")
 NUMBERS = Struct(">qi")
 """Offset and leader epoch, as they stand together in every version from 6 on."""
@@ -42,41 +40,19 @@ NOBODY = Later()
 """For a place in an out list that nobody has to be told of if the client goes."""
 
 
-class Commits:
-    """The commits of one connection."""
-
-    __slots__ = ("_broker", "_size", "memo")
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._size = 0
-        self.memo: CommitMemo | None = None
-        """For those that are like the last; None until that is known to happen."""
-
-    def note(self, frame: memoryview, body_at: int, request: OffsetCommitRequest) -> None:
-        """A commit went the long way; `body_at` is where the frame's header ends.
-
-        It is learnt from if one of its size came before.  What was learnt and never used shows that
-        this client's commits are all different: no more is learnt from it.
-        """
-        size, self._size = self._size, len(frame)
-        if size == len(frame) and (self.memo is None or self.memo.was_used):
-            self.memo = learn(self._broker, frame, body_at, request)
-
-
 class CommitMemo:
     """What the commits of one connection have in common."""
 
     __slots__ = (
-        "_body",
         "_broker",
         "_fixed",
+        "_frame",
         "_image_at",
         "_image_epoch",
         "_index",
-        "_pattern",
-        "_places",
-        "_size",
+        "_start",
+        "body",
+        "pattern",
         "was_used",
     )
 
@@ -84,61 +60,65 @@ class CommitMemo:
         self, broker: Broker, data: bytes, request: OffsetCommitRequest, places: list[int]
     ) -> None:
         """`data` is a frame, and `places` where its numbers stand."""
-        from barnabas.coordinator.group.commit_again import Pattern
-
         version = int.from_bytes(data[2:4], "big")
         self.was_used = False
         self._broker = broker
-        self._pattern = Pattern(request, version)
-        self._places = places
+        self.pattern = Pattern(request, version)
         self._index = broker.groups.partition_of(request.group_id)
         self._image_epoch = broker.image.applied_epoch
         self._image_at = broker.image.applied_offset
         """The partitions exist, and that of the group is the same, as long as the metadata is."""
-        self._size = len(data)
         starts = [HEADER_BYTES, *(place + NUMBERS.size for place in places)]
-        stops = [*places, len(data)]
-        self._fixed = [(0, data[:4])]
-        self._fixed += [(a, data[a:b]) for a, b in zip(starts, stops, strict=True)]
-        body = self._pattern.accepted.encode(version)
-        self._body = b"\0" + body if version >= FLEXIBLE_SINCE else body
+        fixed = [b - a for a, b in zip(starts, [*places, len(data)], strict=True)]
+        self._frame = Struct(">4si" + "qi".join(f"{length}s" for length in fixed))
+        """Key and version, correlation id; then what is fixed, with two numbers in between."""
+        values = self._frame.unpack(data)
+        self._start, self._fixed = values[0], values[2::3]
+        body = self.pattern.accepted.encode(version)
+        self.body = b"\0" + body if version >= FLEXIBLE_SINCE else body
 
     def handle(self, connection: Connection, frame: memoryview) -> bool:
         """Have it decided, if this is such a commit; False: nothing was done."""
-        broker = self._broker
-        if len(frame) != self._size:
+        if len(frame) != self._frame.size:
             return False
+        broker = self._broker
         image = broker.image
         if image.applied_offset != self._image_at or image.applied_epoch != self._image_epoch:
             return False
-        data = bytes(frame)
-        for at, fixed in self._fixed:
-            if not data.startswith(fixed, at):
-                return False
+        values = self._frame.unpack(frame)
+        if values[2::3] != self._fixed or values[0] != self._start:
+            return False
         self.was_used = True
-        numbers = [NUMBERS.unpack_from(data, place) for place in self._places]
-        slot = connection.answer_later(NOBODY)
-        (correlation_id,) = INT32.unpack_from(data, 4)
-        broker.groups.commit_again(
-            self._index,
-            self._pattern,
-            numbers,
-            partial(self._answer, connection, slot, correlation_id),
-        )
+        event = UnderWay(self, connection, values)
+        broker.groups.commit_again(self._index, event, event.answered)
         return True
 
-    def _answer(
-        self, connection: Connection, slot: Slot, correlation_id: int, answer: OffsetCommitResponse
-    ) -> None:
+
+class UnderWay(CommitAgain):
+    """Such a commit until it is answered."""
+
+    __slots__ = ("_connection", "_correlation_id", "_memo", "_slot")
+
+    def __init__(self, memo: CommitMemo, connection: Connection, values: tuple[Any, ...]) -> None:
+        """`values` are the frame's, see `CommitMemo`."""
+        super().__init__(memo.pattern, values[3::3], values[4::3])
+        self._memo = memo
+        self._connection = connection
+        self._correlation_id = values[1]
+        self._slot = connection.answer_later(NOBODY)
+
+    def answered(self, answer: OffsetCommitResponse) -> None:
+        connection = self._connection
         if connection.closed:
             return
-        pattern, body = self._pattern, self._body
-        if answer is pattern.accepted:
-            parts = [SIZE_AND_CORRELATION.pack(4 + len(body), correlation_id) + body]
+        if answer is self.pattern.accepted:
+            body = self._memo.body
+            start = SIZE_AND_CORRELATION.pack(4 + len(body), self._correlation_id)
+            connection.fill(self._slot, [start + body])
         else:
             described = api(ApiKey.OFFSET_COMMIT)
-            parts = encoded(described, pattern.version, correlation_id, answer)
-        connection.fill(slot, parts)
+            version = self.pattern.version
+            connection.fill(self._slot, encoded(described, version, self._correlation_id, answer))
 
 
 def learn(

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 from struct import Struct
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.base.errors import StorageFailed
 from barnabas.broker.net.buffers import FrameBuffer
-from barnabas.broker.net.parts import COPIED_BYTES_MAX, Slot, encoded_bytes, gather
+from barnabas.broker.net.parts import Slot, encoded_bytes
+from barnabas.broker.net.sending import Outlet
 from barnabas.broker.quotas.clients import ANONYMOUS
 from barnabas.protocol.errors import DecodeError
 
@@ -25,24 +24,19 @@ if TYPE_CHECKING:
 
     from barnabas.broker.dispatch import Later
     from barnabas.broker.listeners import BoundListener
-    from barnabas.broker.net.commit_memo import Commits
+    from barnabas.broker.net.commits import Commits
     from barnabas.broker.net.planes import Planes
     from barnabas.broker.net.requests import Requests, Said
     from barnabas.broker.net.server import Server
     from barnabas.broker.net.throttling import Mute
-    from barnabas.storage.fs import FileSlice
 
 logger = logging.getLogger("barnabas.net")
 
 INT32 = Struct(">i")
 FRAME_BYTES_MIN = 8
 """Api key, version and correlation id: no request is shorter."""
-READ_CHUNK_BYTES = 256 * 1024
-"""What is read from disk at once for a listener that cannot use sendfile."""
 OUT_BYTES_MAX = 256 * 1024
 """Encoded answers that may wait for a client to read; slices of files do not count."""
-WAKE_BYTES = 16 * 1024
-"""When a socket is full, this much goes through the transport, which tells when it has room."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -77,41 +71,23 @@ class Connection(asyncio.BufferedProtocol):
         self.muted: Mute | None = None
         self._blocked = False
         self._reading = True
-        self._writable = True
-        self._direct = False
-        self._sock: socket.socket | None = None
 
     # -- asyncio's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
-        sock = transport.get_extra_info("socket")
+        self._outlet = Outlet(self._transport, uses_sendfile=self.listener.uses_sendfile)
         peer = transport.get_extra_info("peername")
         # A socket for both families tells of an IPv4 client in this form.
         self.peer_host = peer[0].removeprefix("::ffff:") if isinstance(peer, tuple) else "local"
-        if sock is not None:
-            self._take_socket(sock.fileno())
         self._transport.set_write_buffer_limits(high=0)
         self.last_active = self.turn.now
         if not self.server.admit(self):
             self.close()
 
-    def _take_socket(self, fd: int) -> None:
-        """A second handle on the transport's descriptor, for send with flags; detached at the end.
-
-        A transport without a socket (TLS in memory, the simulator's) gets copies instead.
-        """
-        self._fd = fd
-        self._sock = sock = socket.socket(fileno=fd)
-        sock.setblocking(False)
-        if sock.family in {socket.AF_INET, socket.AF_INET6}:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._direct = self.listener.uses_sendfile
-
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
-        if self._sock is not None:
-            self._sock.detach()
+        self._outlet.detach()
         self._frame = self._backlog = None
         if self.muted is not None:
             self.muted.timer.cancel()
@@ -161,14 +137,16 @@ class Connection(asyncio.BufferedProtocol):
             if frame.filled >= frame.need:
                 self._frame_complete(frame)
         first = self.out[0] if self.out else None
-        waits = type(first) is Slot and first.parts is None
-        turn.schedule(None if waits else self)  # `fill` comes back to it
+        if type(first) is not Slot or first.parts is not None:
+            turn.schedule(self)
+        elif not turn.is_scheduled:  # `fill` comes back to this connection
+            turn.schedule()
 
     def pause_writing(self) -> None:
-        self._writable = False
+        self._outlet.writable = False
 
     def resume_writing(self) -> None:
-        self._writable = True
+        self._outlet.writable = True
         self.last_active = self.turn.now  # the client has read
         self.turn.schedule(self)
 
@@ -270,7 +248,7 @@ class Connection(asyncio.BufferedProtocol):
         if slot is self._held:
             self._held = None
         self._count(parts)
-        if not self.closed:
+        if not self.queued:
             self.turn.schedule(self)
 
     def _count(self, parts: list[Any]) -> None:
@@ -279,11 +257,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def drain(self) -> None:
         """Send what can be sent.  Called by the turn, after its writes."""
-        if self.closed or not self._writable:
+        if self.closed or not self._outlet.writable:
             return
         out = self.out
         try:
-            done = self._send_direct(out) if self._direct else self._send_copied(out)
+            done = self._outlet.send(out)
         except OSError as error:
             logger.debug("closing %s: %s", self, error)
             self.close(now=True)
@@ -309,75 +287,6 @@ class Connection(asyncio.BufferedProtocol):
             and self.out_bytes < OUT_BYTES_MAX
         ):
             self._unblock()
-
-    def _send_direct(self, out: list[Any]) -> int:
-        """By `send` and `sendfile` on the raw socket; returns how many parts are done with."""
-        done, count = 0, len(out)
-        while done < count and self._writable:
-            part = out[done]
-            if type(part) is Slot:
-                if part.parts is None:
-                    break
-                out[done : done + 1] = part.parts
-                count = len(out)
-            elif done + 1 == count and type(part) is bytes:  # most answers are sent alone
-                self._send_bytes(part, more=False)
-                done += 1
-            elif type(part) is bytes or len(part) <= COPIED_BYTES_MAX:
-                stop = gather(out, done)
-                count = len(out)
-                data = b"".join(out[done:stop]) if stop > done + 1 else out[done]
-                more = stop < count and type(out[stop]) is not Slot
-                self._send_bytes(data, more=more)
-                done = stop
-            else:
-                left = self._send_slice(part)
-                if len(left):
-                    out[done] = left
-                else:
-                    done += 1
-        return done
-
-    def _send_bytes(self, data: bytes, *, more: bool) -> None:
-        assert self._sock is not None
-        try:
-            sent = self._sock.send(data, socket.MSG_MORE if more else 0)
-        except BlockingIOError:
-            sent = 0
-        if sent < len(data):
-            self._transport.write(data[sent:])
-
-    def _send_slice(self, part: FileSlice) -> FileSlice:
-        try:
-            sent = os.sendfile(self._fd, part.fileno(), part.position, len(part))
-        except BlockingIOError:
-            chunk = part.narrow(0, min(WAKE_BYTES, len(part))).read()
-            self._transport.write(chunk)
-            sent = len(chunk)
-        if sent == 0:
-            raise OSError(f"{part} ends before its length")
-        return part.narrow(sent, len(part) - sent)
-
-    def _send_copied(self, out: list[Any]) -> int:
-        """Through the transport, for encrypted listeners and transports without a socket."""
-        done = 0
-        while done < len(out) and self._writable:
-            part = out[done]
-            if type(part) is Slot:
-                if part.parts is None:
-                    break
-                out[done : done + 1] = part.parts
-            elif type(part) is bytes:
-                self._transport.write(part)
-                done += 1
-            else:
-                size = min(READ_CHUNK_BYTES, len(part))
-                self._transport.write(part.narrow(0, size).read())
-                if size == len(part):
-                    done += 1
-                else:
-                    out[done] = part.narrow(size, len(part) - size)
-        return done
 
     def refuse(self, reason: object) -> None:
         """What came on it makes no sense, or is not answered here: say so, and end it."""

@@ -14,7 +14,7 @@ from barnabas.base.errors import ApiError, ErrorCode, code_for
 from barnabas.broker.dispatch import Answer, Entry, Later, RequestContext, Table
 from barnabas.broker.net import throttling
 from barnabas.broker.net.answers import encoded
-from barnabas.broker.net.commit_memo import Commits
+from barnabas.broker.net.commits import Commits
 from barnabas.broker.net.produce_memo import learn
 from barnabas.protocol.apis import Api, ApiKey, api
 from barnabas.protocol.errors import DecodeError
@@ -74,8 +74,13 @@ class Requests:
         frame = view[start:end]
         commits = connection.commits
         if commits is not None and commits.memo is not None:
-            limits = self._limits(connection, connection.client_id)
-            if limits is None and commits.memo.handle(connection, frame):
+            quotas = self._quotas
+            is_free = (
+                quotas is None
+                or not quotas.is_active
+                or quotas.of(connection.user, connection.client_id) is None
+            )
+            if is_free and commits.memo.handle(connection, frame):
                 return
         self._handle(connection, frame)
 

@@ -64,7 +64,7 @@ class Turn:
         self.frames = FramePool()
         self.now = loop.time()
         self._ready: list[Connection] = []
-        self._scheduled = False
+        self.is_scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
 
@@ -73,8 +73,8 @@ class Turn:
         if connection is not None and not connection.queued and not connection.closed:
             connection.queued = True
             self._ready.append(connection)
-        if not self._scheduled:
-            self._scheduled = True
+        if not self.is_scheduled:
+            self.is_scheduled = True
             self.loop.call_soon(self.run)
 
     def write(self) -> None:
@@ -84,7 +84,7 @@ class Turn:
         self.frames.release()
 
     def run(self) -> None:
-        self._scheduled = False
+        self.is_scheduled = False
         self.now = self.loop.time()
         self.write()
         # Those who take up a backlog come again in a turn of their own: others are served between.

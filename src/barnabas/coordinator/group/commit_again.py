@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from barnabas.coordinator.group.offset_store import NEVER
 from barnabas.coordinator.group.offsets import check_commit
-from barnabas.coordinator.group.records import OffsetKey
+from barnabas.coordinator.group.records import OffsetForm, OffsetKey
 from barnabas.coordinator.group.refusals import refuse
 from barnabas.coordinator.runtime_types import Decision
 from barnabas.protocol.messages.group_records import OffsetCommitValue
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -23,27 +25,43 @@ from barnabas.protocol.messages.offset_commit import (
 
 if TYPE_CHECKING:
     from barnabas.base.errors import ApiError
+    from barnabas.coordinator.group.offset_store import PartitionKey
+    from barnabas.coordinator.group.shard import GroupShard
     from barnabas.coordinator.group.state import GroupState
+    from barnabas.coordinator.runtime_codec import BatchBuilder
+
+
+class Place(NamedTuple):
+    """One partition of a pattern."""
+
+    key: OffsetKey
+    metadata: str
+    where: PartitionKey
+    form: OffsetForm
 
 
 class Pattern:
     """A commit in which nothing is to be refused but the commit as a whole."""
 
-    __slots__ = ("accepted", "places", "request", "version")
+    __slots__ = ("accepted", "places", "request", "size_bytes", "version")
 
     def __init__(self, request: OffsetCommitRequest, version: int) -> None:
         self.request = request
         self.version = version
         self.places = [
-            (
-                OffsetKey(request.group_id, topic.name, p.partition_index),
-                p.committed_metadata or "",
-            )
+            _place(request.group_id, topic.name, p)
             for topic in request.topics
             for p in topic.partitions
         ]
+        self.size_bytes = sum(place.form.size_bytes for place in self.places)
         self.accepted = _accepted(request)
         """The answer to all that are accepted; nobody changes it."""
+
+
+def _place(group: str, topic: str, p: OffsetCommitRequestPartition) -> Place:
+    key = OffsetKey(group, topic, p.partition_index)
+    metadata = p.committed_metadata or ""
+    return Place(key, metadata, (topic, p.partition_index), OffsetForm(key, metadata))
 
 
 def _accepted(request: OffsetCommitRequest) -> OffsetCommitResponse:
@@ -61,31 +79,54 @@ def _accepted(request: OffsetCommitRequest) -> OffsetCommitResponse:
     )
 
 
-class CommitAgain(NamedTuple):
+class CommitAgain:
     """The event: offset and leader epoch of each partition, in the order of the pattern."""
 
-    pattern: Pattern
-    numbers: Sequence[tuple[int, int]]
+    __slots__ = ("leader_epochs", "offsets", "pattern", "size_bytes")
+
+    def __init__(
+        self, pattern: Pattern, offsets: Sequence[int], leader_epochs: Sequence[int]
+    ) -> None:
+        self.pattern = pattern
+        self.offsets = offsets
+        self.leader_epochs = leader_epochs
+        self.size_bytes = pattern.size_bytes
 
     def refuse(self, error: ApiError) -> OffsetCommitResponse:
         answer: OffsetCommitResponse = refuse(self.pattern.request, error, self.pattern.version)
         return answer
 
+    def join(self, shard: GroupShard, batch: BatchBuilder, now_ms: int) -> OffsetCommitResponse:
+        """See `Joining`."""
+        pattern, state = self.pattern, shard.state
+        request, store = pattern.request, state.offsets
+        check_commit(state, request, pattern.version, now_ms)
+        group_id = request.group_id
+        for place, offset, leader_epoch in zip(
+            pattern.places, self.offsets, self.leader_epochs, strict=True
+        ):
+            _, metadata, where, form = place
+            batch.add_rest(form.filled(offset, leader_epoch, now_ms), now_ms)
+            store.put(group_id, where, (offset, leader_epoch, metadata, now_ms))
+        return pattern.accepted
+
 
 def commit_again(state: GroupState, event: CommitAgain, now_ms: int) -> Decision:
     """Store positions, if who sends them may still do so."""
-    pattern, numbers = event
+    pattern = event.pattern
     check_commit(state, pattern.request, pattern.version, now_ms)
     written = [
-        key.commit(
+        place.key.commit(
             OffsetCommitValue(
                 offset=offset,
                 leader_epoch=leader_epoch,
-                metadata=metadata,
+                metadata=place.metadata,
                 commit_timestamp=now_ms,
-                expire_timestamp=-1,
+                expire_timestamp=NEVER,
             )
         )
-        for (key, metadata), (offset, leader_epoch) in zip(pattern.places, numbers, strict=True)
+        for place, offset, leader_epoch in zip(
+            pattern.places, event.offsets, event.leader_epochs, strict=True
+        )
     ]
     return Decision(records=tuple(written), reply=pattern.accepted, standalone=True)

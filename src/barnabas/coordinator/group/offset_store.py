@@ -31,6 +31,8 @@ class Committed(NamedTuple):
     """Where in the log it stands, relative to others: the later one wins."""
 
 
+NEVER = -1
+"""When most offsets expire by themselves."""
 _NOTHING: Mapping[PartitionKey, Committed] = {}
 
 
@@ -107,6 +109,13 @@ class OffsetStore:
         for producer in list(self._pending.get(key.group, ())):
             self._pending[key.group][producer].pop(where, None)
             self._drop_if_empty(key.group, producer)
+
+    def put(self, group: str, where: PartitionKey, value: tuple[int, int, str, int]) -> None:
+        """A commit outside any transaction: offset, leader epoch, metadata, time."""
+        self._position += 1
+        self._offsets.setdefault(group, {})[where] = tuple.__new__(
+            Committed, (*value, NEVER, self._position)
+        )
 
     def replay_pending(
         self, producer_id: int, key: OffsetCommitKey, value: OffsetCommitValue | None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
+from barnabas.coordinator.runtime_codec import rest_of, size_bound
 from barnabas.coordinator.runtime_types import CoordinatorRecord
 from barnabas.protocol.messages import group_records as gr
 
@@ -87,11 +88,11 @@ class OffsetKey:
     Commits are most of what is ever written here: the usual one is packed by hand.
     """
 
-    __slots__ = ("_key", "_wire")
+    __slots__ = ("_key", "wire")
 
     def __init__(self, group: str, topic: str, partition: int) -> None:
         self._key = gr.OffsetCommitKey(group=group, topic=topic, partition=partition)
-        self._wire = _offset_key(group, topic) + _INT.pack(partition)
+        self.wire = _offset_key(group, topic) + _INT.pack(partition)
 
     def commit(self, value: gr.OffsetCommitValue) -> CoordinatorRecord:
         """The record of an offset without a time at which it expires."""
@@ -102,8 +103,30 @@ class OffsetKey:
             + _LONG.pack(value.commit_timestamp)
         )
         return CoordinatorRecord(
-            self._key, OFFSET_COMMIT, value, _OFFSET_VERSION, (self._wire, wire)
+            self._key, OFFSET_COMMIT, value, _OFFSET_VERSION, (self.wire, wire)
         )
+
+
+class OffsetForm:
+    """The record of an offset in which only offset, leader epoch and time are open."""
+
+    __slots__ = ("_after", "_before", "_record", "size_bytes")
+
+    def __init__(self, key: OffsetKey, metadata: str) -> None:
+        text = metadata.encode()
+        value = _OFFSET.pack(_OFFSET_VERSION, 0, 0, len(text)) + text + _LONG.pack(0)
+        rest = rest_of((key.wire, value))
+        start = len(rest) - len(value) - 1 + _SHORT.size
+        """Where the offset stands; after the value there is one byte more."""
+        stop = start + _LONG.size + _INT.size
+        self._before = rest[:start]
+        self._after = rest[stop : -1 - _LONG.size]
+        self._record = struct.Struct(f">{len(self._before)}sqi{len(self._after)}sqx")
+        self.size_bytes = size_bound((key.wire, value))
+
+    def filled(self, offset: int, leader_epoch: int, now_ms: int) -> bytes:
+        """For `BatchBuilder.add_rest`."""
+        return self._record.pack(self._before, offset, leader_epoch, self._after, now_ms)
 
 
 @lru_cache(maxsize=16_384)

@@ -6,6 +6,7 @@ connection of its own always takes the long one.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -44,14 +45,19 @@ class World(WiredBroker):
         super().__init__(path, offset_metadata_max_bytes="10")
         self.topic("t", 3)
         self.topic(OFFSETS_TOPIC, 2, cleanup_policy="compact")
-        self.groups = Groups(self.broker, self.loop, schedule_turn=self.turn.schedule)  # type: ignore[arg-type]
-        self.broker.groups = self.groups
-        self.groups.load_all()
-        self.run_turn()
+        self.groups = self.broker.groups = self.coordinator()
 
-    def offsets(self) -> list[object]:
+    def coordinator(self) -> Groups:
+        """One that has read the logs."""
+        groups = Groups(self.broker, self.loop, schedule_turn=self.turn.schedule)  # type: ignore[arg-type]
+        groups.load_all()
+        self.run_turn()
+        return groups
+
+    def offsets(self, groups: Groups | None = None) -> list[object]:
         """Everything that the coordinator knows of."""
-        shards = [self.groups.runtime.shard(index) for index in range(2)]
+        runtime = (groups or self.groups).runtime
+        shards = [runtime.shard(index) for index in range(2)]
         return [shard.dump() for shard in shards if isinstance(shard, GroupShard)]
 
 
@@ -94,16 +100,22 @@ class Commit(NamedTuple):
         return header + request.encode(self.version) + self.behind
 
 
-def answers(world: World, commits: list[Commit], *, apart: bool) -> list[bytes]:
-    client: Client | None = None
+def answers(
+    world: World, commits: list[Commit], *, apart: bool, together: Collection[int] = ()
+) -> list[bytes]:
+    """`apart`: each on a connection of its own.  After those in `together` no turn ends."""
+    clients: list[Client] = []
     found = []
     for number, commit in enumerate(commits):
-        if client is None or apart:
-            client = world.connect()
-        client.send(commit.frame(number))
+        if not clients or apart:
+            clients.append(world.connect())
+        clients[-1].send(commit.frame(number))
+        if number in together:
+            continue
         world.run_turn()
-        found += client.answers()
-    return found
+        found += [answer for client in clients for answer in client.answers()]
+    world.run_turn()
+    return found + [answer for client in clients for answer in client.answers()]
 
 
 @pytest.fixture
@@ -154,11 +166,15 @@ def test_both_ways_give_the_same_answers_and_offsets(data: st.DataObject) -> Non
             sent.append(sent[-1]._replace(offsets=tuple(again)))
         else:
             sent.append(data.draw(commits))
+    together = data.draw(st.sets(st.integers(0, 8)))
     with TemporaryDirectory() as one, TemporaryDirectory() as other:
         short, long = World(Path(one)), World(Path(other))
         try:
-            assert answers(short, sent, apart=False) == answers(long, sent, apart=True)
+            got = answers(short, sent, apart=False, together=together)
+            assert got == answers(long, sent, apart=True, together=together)
             assert short.offsets() == long.offsets()
+            assert len(short.offsets()) == 2
+            assert short.offsets() == short.offsets(short.coordinator())
         finally:
             short.close()
             long.close()

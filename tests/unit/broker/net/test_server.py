@@ -214,7 +214,7 @@ def test_an_idle_client_that_does_not_read_its_answers_is_closed_too(
             while not served._connections:
                 await asyncio.sleep(0)
             (connection,) = served._connections
-            while connection._writable:
+            while connection._outlet.writable:
                 await asyncio.sleep(0)
             if already_closing:
                 connection.close()
