@@ -153,6 +153,18 @@ class Groups(Coordination):
         if coordinator.runtime.due_ms < self._timer_at_ms:
             self._set_timer()
 
+    @property
+    def serves_consumer_protocol(self) -> bool:
+        return self._coordinator.config.serves_consumer_protocol
+
+    def beat(self, index: int, call: Call, done: Callable[[Any], None]) -> None:
+        """Carry out a heartbeat at the partition of its group; `done` gets its response."""
+        self._lingering.requests += 1
+        runtime = self._runtime or self.runtime
+        runtime.schedule(index, call, done, now_ms=self.now_ms())
+        if runtime.due_ms < self._timer_at_ms:
+            self._set_timer()
+
     def commit_again(self, index: int, event: CommitAgain, done: Callable[[Any], None]) -> None:
         """Carry out a commit like one before, at the partition of its group; `done` gets its
         response.

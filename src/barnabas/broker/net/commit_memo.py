@@ -1,10 +1,8 @@
 """The short way for OffsetCommit: a member's commits differ in little but their numbers.
 
 A commit is the same, byte for byte, as the one before it on its connection, except for correlation
-id, offsets and leader epochs, as long as the member reads the same partitions.  When the second of
-them came the long way (codec, handler), the places of its numbers and its answer are remembered; a
-later one that is the same everywhere else needs no decoding and no message objects.  Whether the
-member may commit is decided by the coordinator each time.  Whatever does not fit goes the long way.
+id, offsets and leader epochs, as long as the member reads the same partitions.  See `habits.py`.
+Whether the member may commit is decided by the coordinator each time.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.broker.dispatch import Later
 from barnabas.broker.handlers.group_calls import knows_all
 from barnabas.broker.net.answers import encoded
+from barnabas.broker.net.frame_form import CORRELATION_ID, FrameForm
 from barnabas.coordinator.group.commit_again import CommitAgain, Pattern
 from barnabas.protocol.apis import ApiKey, api
 
@@ -30,8 +29,6 @@ MARK = 0x5EED_0FF5_E75
 """Stands for the offsets while their places are looked for."""
 VERSION_MIN = 6
 FLEXIBLE_SINCE = 8
-HEADER_BYTES = 8
-"""Api key, version, correlation id."""
 PARTITIONS_MAX = 64
 """Commits of more are rare, and their own work outweighs what is saved."""
 FRAME_BYTES_MAX = 8 * 1024
@@ -45,12 +42,10 @@ class CommitMemo:
 
     __slots__ = (
         "_broker",
-        "_fixed",
-        "_frame",
+        "_form",
         "_image_at",
         "_image_epoch",
         "_index",
-        "_start",
         "body",
         "pattern",
         "was_used",
@@ -68,25 +63,18 @@ class CommitMemo:
         self._image_epoch = broker.image.applied_epoch
         self._image_at = broker.image.applied_offset
         """The partitions exist, and that of the group is the same, as long as the metadata is."""
-        starts = [HEADER_BYTES, *(place + NUMBERS.size for place in places)]
-        fixed = [b - a for a, b in zip(starts, [*places, len(data)], strict=True)]
-        self._frame = Struct(">4si" + "qi".join(f"{length}s" for length in fixed))
-        """Key and version, correlation id; then what is fixed, with two numbers in between."""
-        values = self._frame.unpack(data)
-        self._start, self._fixed = values[0], values[2::3]
+        self._form = FrameForm(data, places, "qi")
         body = self.pattern.accepted.encode(version)
         self.body = b"\0" + body if version >= FLEXIBLE_SINCE else body
 
     def handle(self, connection: Connection, frame: memoryview) -> bool:
         """Have it decided, if this is such a commit; False: nothing was done."""
-        if len(frame) != self._frame.size:
-            return False
         broker = self._broker
         image = broker.image
         if image.applied_offset != self._image_at or image.applied_epoch != self._image_epoch:
             return False
-        values = self._frame.unpack(frame)
-        if values[2::3] != self._fixed or values[0] != self._start:
+        values = self._form.values(frame)
+        if values is None:
             return False
         self.was_used = True
         event = UnderWay(self, connection, values)
@@ -100,11 +88,11 @@ class UnderWay(CommitAgain):
     __slots__ = ("_connection", "_correlation_id", "_memo", "_slot")
 
     def __init__(self, memo: CommitMemo, connection: Connection, values: tuple[Any, ...]) -> None:
-        """`values` are the frame's, see `CommitMemo`."""
+        """`values` are the frame's, see `FrameForm`."""
         super().__init__(memo.pattern, values[3::3], values[4::3])
         self._memo = memo
         self._connection = connection
-        self._correlation_id = values[1]
+        self._correlation_id = values[CORRELATION_ID]
         self._slot = connection.answer_later(NOBODY)
 
     def answered(self, answer: OffsetCommitResponse) -> None:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from barnabas.broker.dispatch import Later
     from barnabas.broker.listeners import BoundListener
-    from barnabas.broker.net.commits import Commits
+    from barnabas.broker.net.habits import Habit
     from barnabas.broker.net.planes import Planes
-    from barnabas.broker.net.requests import Requests, Said
+    from barnabas.broker.net.requests import Requests
     from barnabas.broker.net.server import Server
     from barnabas.broker.net.throttling import Mute
 
@@ -56,8 +56,8 @@ class Connection(asyncio.BufferedProtocol):
         self.client_id: str | None = None
         self.user = ANONYMOUS
         self.produce_memo: Any = None
-        self.commits: Commits | None = None
-        self.said: Said | None = None
+        self.habits: dict[int, Habit] = {}
+        """By api key."""
         self.last_active = 0.0
         self.closed = False
         self._when_lost: list[Callable[[], None]] = []
@@ -141,6 +141,7 @@ class Connection(asyncio.BufferedProtocol):
             turn.schedule(self)
         elif not turn.is_scheduled:  # `fill` comes back to this connection
             turn.schedule()
+        turn.count()
 
     def pause_writing(self) -> None:
         self._outlet.writable = False

@@ -8,13 +8,13 @@ from __future__ import annotations
 import logging
 from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.base.errors import ApiError, ErrorCode, code_for
 from barnabas.broker.dispatch import Answer, Entry, Later, RequestContext, Table
 from barnabas.broker.net import throttling
 from barnabas.broker.net.answers import encoded
-from barnabas.broker.net.commits import Commits
+from barnabas.broker.net.habits import LEARN, Habit
 from barnabas.broker.net.produce_memo import learn
 from barnabas.protocol.apis import Api, ApiKey, api
 from barnabas.protocol.errors import DecodeError
@@ -35,24 +35,6 @@ INT32 = Struct(">i")
 DECODED_BYTES_MAX = 8 * 1024 * 1024
 """What a request may have that is taken apart field by field, on the thread that serves everybody.
 Produce is not: its records stay as they are."""
-REPEATED = frozenset({ApiKey.HEARTBEAT, ApiKey.CONSUMER_GROUP_HEARTBEAT})
-"""What clients say again and again in the same words, so that it is taken apart once.  Handlers of
-these change nothing in a request."""
-REPEATED_BYTES_MAX = 512
-"""What a connection may keep for that."""
-
-
-class Said(NamedTuple):
-    """A request that may come again, with another correlation id and otherwise the same."""
-
-    key_and_version: bytes
-    words: bytes
-    """What stands behind the correlation id."""
-    client_id: str | None
-    request: Any
-
-    def is_said_again(self, frame: memoryview) -> bool:
-        return self.words == frame[8:] and self.key_and_version == frame[:4]
 
 
 class Requests:
@@ -72,15 +54,15 @@ class Requests:
         if memo is not None and memo.handle(connection, data, view, start, end):
             return
         frame = view[start:end]
-        commits = connection.commits
-        if commits is not None and commits.memo is not None:
+        habit = connection.habits.get(data[start + 1])
+        if habit is not None and habit.memo is not None:
             quotas = self._quotas
             is_free = (
                 quotas is None
                 or not quotas.is_active
                 or quotas.of(connection.user, connection.client_id) is None
             )
-            if is_free and commits.memo.handle(connection, frame):
+            if is_free and habit.memo.handle(connection, frame):
                 return
         self._handle(connection, frame)
 
@@ -97,29 +79,12 @@ class Requests:
             return
         if len(frame) > DECODED_BYTES_MAX and key != ApiKey.PRODUCE:
             raise DecodeError(f"{entry.key.name} of {len(frame)} bytes: too many to take apart")
-        request: Any
-        said = connection.said if key in REPEATED else None
-        if said is not None and said.is_said_again(frame):
-            (correlation_id,) = INT32.unpack_from(frame, 4)
-            client_id, request = said.client_id, said.request
-        else:
-            _, _, correlation_id, client_id, pos = read_request_header(frame)
-            # Bytes after the end are passed over, as Apache Kafka does: librdkafka sends some.
-            request, end = described.request.read(frame, pos, version)
-            if key == ApiKey.PRODUCE and end == len(frame):
-                broker = cast("Broker", self._state)  # nobody else is produced to
-                connection.produce_memo = (
-                    learn(broker.replicas, broker.clock, frame, pos, request)
-                    if self._limits(connection, client_id) is None
-                    else None
-                )
-            elif key == ApiKey.OFFSET_COMMIT and end == len(frame):
-                if connection.commits is None:
-                    connection.commits = Commits(cast("Broker", self._state))
-                connection.commits.note(frame, pos, request)
-            elif key in REPEATED and len(frame) <= REPEATED_BYTES_MAX:
-                connection.said = Said(bytes(frame[:4]), bytes(frame[8:]), client_id, request)
+        _, _, correlation_id, client_id, pos = read_request_header(frame)
+        # Bytes after the end are passed over, as Apache Kafka does: librdkafka sends some.
+        request, end = described.request.read(frame, pos, version)
         connection.client_id = client_id
+        if end == len(frame) and (key == ApiKey.PRODUCE or key in LEARN):
+            self._learn(connection, frame, pos, request)
         ctx = RequestContext(
             api_key=key,
             api_version=version,
@@ -134,6 +99,26 @@ class Requests:
             now = cast("Broker", self._state).clock.monotonic()
             throttling.charge_bytes(connection, ctx, len(frame), now)
         self._dispatch(connection, entry, described, ctx, request)
+
+    def _learn(
+        self,
+        connection: Connection,
+        frame: memoryview,
+        body_at: int,
+        request: Any,
+    ) -> None:
+        """Next time the request may take a short way; `body_at` is where its header ends."""
+        broker = cast("Broker", self._state)  # nobody else is asked such things
+        key = request.api_key
+        if key != ApiKey.PRODUCE:
+            habit = connection.habits.get(key)
+            if habit is None:
+                habit = connection.habits[key] = Habit(key)
+            habit.note(broker, connection, frame, body_at, request)
+        elif self._limits(connection, connection.client_id) is None:
+            connection.produce_memo = learn(broker.replicas, broker.clock, frame, body_at, request)
+        else:
+            connection.produce_memo = None
 
     def _limits(self, connection: Connection, client_id: str | None) -> Limits | None:
         quotas = self._quotas

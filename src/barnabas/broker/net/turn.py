@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.net")
 
 
+ENOUGH = 64
+"""Reads after which the answers leave, though others wait to be read."""
+
+
 class Written(Protocol):
     """What is written at the end of a turn, and who waits for it: the replicas of a broker."""
 
@@ -64,6 +68,7 @@ class Turn:
         self.frames = FramePool()
         self.now = loop.time()
         self._ready: list[Connection] = []
+        self._received = 0
         self.is_scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
@@ -83,8 +88,18 @@ class Turn:
         self.buffer.release()
         self.frames.release()
 
+    def count(self) -> None:
+        """Something was received: where much was, answers need not wait for all the rest."""
+        self._received += 1
+        if self._received >= ENOUGH:
+            self._end()
+
     def run(self) -> None:
         self.is_scheduled = False
+        self._end()
+
+    def _end(self) -> None:
+        self._received = 0
         self.now = self.loop.time()
         self.write()
         # Those who take up a backlog come again in a turn of their own: others are served between.

@@ -15,12 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from wire_client import encoded
-from wired_broker import Client, WiredBroker
+from wired_broker import Client
+from wired_groups import WiredGroups
 
 from barnabas.base.errors import ErrorCode
-from barnabas.broker.groups import OFFSETS_TOPIC, Groups
 from barnabas.broker.net.commit_memo import CommitMemo
-from barnabas.coordinator.group.shard import GroupShard
 from barnabas.protocol.apis import ApiKey, api
 from barnabas.protocol.framing import encode_request_header
 from barnabas.protocol.messages.consumer_group_heartbeat import (
@@ -36,29 +35,6 @@ from barnabas.protocol.messages.offset_commit import (
 
 NOBODY = -1
 """The generation of a group that has no members."""
-
-
-class World(WiredBroker):
-    """A broker with a topic, and the coordinator of all groups."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, offset_metadata_max_bytes="10")
-        self.topic("t", 3)
-        self.topic(OFFSETS_TOPIC, 2, cleanup_policy="compact")
-        self.groups = self.broker.groups = self.coordinator()
-
-    def coordinator(self) -> Groups:
-        """One that has read the logs."""
-        groups = Groups(self.broker, self.loop, schedule_turn=self.turn.schedule)  # type: ignore[arg-type]
-        groups.load_all()
-        self.run_turn()
-        return groups
-
-    def offsets(self, groups: Groups | None = None) -> list[object]:
-        """Everything that the coordinator knows of."""
-        runtime = (groups or self.groups).runtime
-        shards = [runtime.shard(index) for index in range(2)]
-        return [shard.dump() for shard in shards if isinstance(shard, GroupShard)]
 
 
 class Commit(NamedTuple):
@@ -101,7 +77,7 @@ class Commit(NamedTuple):
 
 
 def answers(
-    world: World, commits: list[Commit], *, apart: bool, together: Collection[int] = ()
+    world: WiredGroups, commits: list[Commit], *, apart: bool, together: Collection[int] = ()
 ) -> list[bytes]:
     """`apart`: each on a connection of its own.  After those in `together` no turn ends."""
     clients: list[Client] = []
@@ -168,7 +144,7 @@ def test_both_ways_give_the_same_answers_and_offsets(data: st.DataObject) -> Non
             sent.append(data.draw(commits))
     together = data.draw(st.sets(st.integers(0, 8)))
     with TemporaryDirectory() as one, TemporaryDirectory() as other:
-        short, long = World(Path(one)), World(Path(other))
+        short, long = WiredGroups(Path(one)), WiredGroups(Path(other))
         try:
             got = answers(short, sent, apart=False, together=together)
             assert got == answers(long, sent, apart=True, together=together)
@@ -181,12 +157,12 @@ def test_both_ways_give_the_same_answers_and_offsets(data: st.DataObject) -> Non
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def world(tmp_path: Path) -> WiredGroups:
+    return WiredGroups(tmp_path)
 
 
 def test_the_third_commit_of_a_kind_takes_the_short_way(
-    world: World, short_ways: list[bool]
+    world: WiredGroups, short_ways: list[bool]
 ) -> None:
     like = [Commit(offsets=((0, n, 0, ""), (2, 2 * n, 1, "m"))) for n in range(5)]
     got = answers(world, like, apart=False)
@@ -195,7 +171,9 @@ def test_the_third_commit_of_a_kind_takes_the_short_way(
     assert [answer[4:] for answer in got] == [got[0][4:]] * 5
 
 
-def test_numbers_that_look_like_others_are_told_apart(world: World, short_ways: list[bool]) -> None:
+def test_numbers_that_look_like_others_are_told_apart(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
     """Two partitions with numbers that are found in each other's places."""
     same = Commit(offsets=((0, 0, 0, ""), (0, 0, 0, ""), (1, 0, 0, "")))
     later = Commit(offsets=((0, 5, 1, ""), (0, 6, 2, ""), (1, 7, 3, "")))
@@ -209,7 +187,7 @@ def test_numbers_that_look_like_others_are_told_apart(world: World, short_ways: 
     ]
 
 
-def test_a_partition_that_is_gone_is_refused(world: World, short_ways: list[bool]) -> None:
+def test_a_partition_that_is_gone_is_refused(world: WiredGroups, short_ways: list[bool]) -> None:
     topic_id = world.topic("gone", 1)
     like = Commit(topic="gone")
     client = world.connect()
@@ -228,7 +206,7 @@ def test_a_partition_that_is_gone_is_refused(world: World, short_ways: list[bool
 
 
 def test_a_client_whose_commits_are_all_different_is_not_learnt_from_for_ever(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: WiredGroups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[object] = []
     build = CommitMemo.__init__
@@ -243,7 +221,7 @@ def test_a_client_whose_commits_are_all_different_is_not_learnt_from_for_ever(
     assert len(made) == 1
 
 
-def test_a_connection_keeps_no_large_commit(world: World, short_ways: list[bool]) -> None:
+def test_a_connection_keeps_no_large_commit(world: WiredGroups, short_ways: list[bool]) -> None:
     like = [Commit(client_id="c" * 9_000, offsets=((0, n, 0, ""),)) for n in range(3)]
     got = answers(world, like, apart=False)
     world.close()
@@ -254,7 +232,7 @@ def test_a_connection_keeps_no_large_commit(world: World, short_ways: list[bool]
 # Who may commit is decided each time.
 
 
-def error_of(world: World, client: Client, commit: Commit) -> ErrorCode:
+def error_of(world: WiredGroups, client: Client, commit: Commit) -> ErrorCode:
     client.send(commit.frame(5))
     world.run_turn()
     (answer,) = client.answers()
@@ -266,7 +244,7 @@ def code_in(answer: bytes) -> ErrorCode:
     return ErrorCode(topic.partitions[0].error_code)
 
 
-def beat(world: World, member: str, epoch: int, instance: str | None = None) -> int:
+def beat(world: WiredGroups, member: str, epoch: int, instance: str | None = None) -> int:
     """A heartbeat, which joins, stays or leaves; the member's epoch after it."""
     joins = epoch == 0
     request = ConsumerGroupHeartbeatRequest(
@@ -287,14 +265,14 @@ def beat(world: World, member: str, epoch: int, instance: str | None = None) -> 
     return told.member_epoch
 
 
-def used_to_short_way(world: World, commit: Commit) -> Client:
+def used_to_short_way(world: WiredGroups, commit: Commit) -> Client:
     """A connection whose commits like this one take it."""
     client = world.connect()
     assert [error_of(world, client, commit) for _ in range(3)] == [ErrorCode.NONE] * 3
     return client
 
 
-def test_a_member_that_has_left_cannot_commit(world: World, short_ways: list[bool]) -> None:
+def test_a_member_that_has_left_cannot_commit(world: WiredGroups, short_ways: list[bool]) -> None:
     mine = Commit(member="m", generation=beat(world, "m", 0))
     client = used_to_short_way(world, mine)
     beat(world, "m", -1)
@@ -304,7 +282,7 @@ def test_a_member_that_has_left_cannot_commit(world: World, short_ways: list[boo
     assert code is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_member_commits_in_its_own_epoch_only(world: World, short_ways: list[bool]) -> None:
+def test_a_member_commits_in_its_own_epoch_only(world: WiredGroups, short_ways: list[bool]) -> None:
     mine = Commit(member="m", generation=beat(world, "m", 0))
     client = used_to_short_way(world, mine)
     beat(world, "other", 0)
@@ -321,7 +299,7 @@ def test_a_member_commits_in_its_own_epoch_only(world: World, short_ways: list[b
 
 
 def test_a_static_member_that_was_replaced_cannot_commit(
-    world: World, short_ways: list[bool]
+    world: WiredGroups, short_ways: list[bool]
 ) -> None:
     mine = Commit(member="m", instance="i", generation=beat(world, "m", 0, "i"))
     client = used_to_short_way(world, mine)
@@ -333,7 +311,7 @@ def test_a_static_member_that_was_replaced_cannot_commit(
     assert code is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_another_group_on_the_connection_gets_its_own_offsets(world: World) -> None:
+def test_another_group_on_the_connection_gets_its_own_offsets(world: WiredGroups) -> None:
     client = used_to_short_way(world, Commit(group="g"))
     error_of(world, client, Commit(group="h", offsets=((0, 7, 0, ""),)))
     error_of(world, client, Commit(group="g", offsets=((0, 8, 0, ""),)))
@@ -343,7 +321,9 @@ def test_another_group_on_the_connection_gets_its_own_offsets(world: World) -> N
     assert {group: offsets["t", 0][0] for group, offsets in found.items()} == {"g": 8, "h": 7}
 
 
-def test_a_coordinator_that_is_one_no_more_refuses(world: World, short_ways: list[bool]) -> None:
+def test_a_coordinator_that_is_one_no_more_refuses(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
     client = used_to_short_way(world, Commit())
     for index in range(2):
         world.groups.runtime.unload(index)
@@ -354,7 +334,7 @@ def test_a_coordinator_that_is_one_no_more_refuses(world: World, short_ways: lis
 
 
 def test_commits_that_do_not_wait_for_answers_are_answered_in_order(
-    world: World, short_ways: list[bool]
+    world: WiredGroups, short_ways: list[bool]
 ) -> None:
     client = world.connect()
     sent = [Commit(offsets=((0, n, 0, ""),)) for n in range(6)]

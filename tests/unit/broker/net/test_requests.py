@@ -28,7 +28,6 @@ from barnabas.protocol.messages.fetch import (
     FetchResponse,
     FetchTopic,
 )
-from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.list_offsets import ListOffsetsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from barnabas.protocol.messages.produce import (
@@ -106,28 +105,6 @@ def test_a_handler_learns_who_asked_and_how(world: WiredBroker) -> None:
     assert (ctx.api_key, ctx.api_version, ctx.correlation_id) == (ApiKey.METADATA, 9, 41)
     assert (ctx.client_id, ctx.peer_host, ctx.listener.name) == ("me", "127.0.0.1", "PLAINTEXT")
     assert request == MetadataRequest(topics=None)
-
-
-def test_a_heartbeat_in_the_same_words_is_taken_apart_once(world: WiredBroker) -> None:
-    """Another correlation id, client or generation makes no mistake about whose it is."""
-    seen: list[tuple[int, str | None, Any]] = []
-
-    def answer(ctx: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
-        seen.append((ctx.correlation_id, ctx.client_id, request))
-        return HeartbeatResponse()
-
-    client = serve(world, {ApiKey.HEARTBEAT: answer})
-    first = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
-    later = HeartbeatRequest(group_id="g", generation_id=2, member_id="m")
-    client.send(frame(first, 4, correlation_id=1))
-    client.send(frame(first, 4, correlation_id=2))
-    client.send(frame(later, 4, correlation_id=3))
-    client.send(frame(first, 4, correlation_id=4, client_id=b"it"))
-    client.send(frame(first, 3, correlation_id=5, client_id=b"it"))
-    assert [number for number, *_ in seen] == [1, 2, 3, 4, 5]
-    assert [name for _, name, _ in seen] == ["me", "me", "me", "it", "it"]
-    assert seen[1][2] is seen[0][2]
-    assert [request for *_, request in seen] == [first, first, later, first, first]
 
 
 def test_a_client_need_not_have_a_name(world: WiredBroker) -> None:

@@ -12,6 +12,7 @@ from storage_logs import batch, values_of
 from wired_broker import Client, WiredBroker
 
 from barnabas.broker.net.buffers import RECEIVE_BYTES, REGIONS
+from barnabas.broker.net.turn import ENOUGH
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.fetch import (
     FetchPartition,
@@ -75,6 +76,22 @@ class Watch:
     def __call__(self, fd: int, parts: Sequence[Buffer], position: int) -> int:
         self.answered_before.append(sum(len(client.answers()) for client in self._clients))
         return self._write(fd, parts, position)
+
+
+def test_where_much_is_received_answers_do_not_wait_for_all_of_it(world: WiredBroker) -> None:
+    clients = [world.connect() for _ in range(ENOUGH + 1)]
+    watch = Watch(world, *clients)
+    for client in clients[: ENOUGH - 1]:
+        client.send(produce(b"v"))
+    assert watch.answered_before == []
+
+    for client in clients[ENOUGH - 1 :]:
+        client.send(produce(b"v"))
+    assert watch.answered_before == [0], "written once, and not before it is answered"
+    assert [len(client.answers()) for client in clients] == [1] * ENOUGH + [0]
+
+    world.run_turn()
+    assert len(clients[-1].answers()) == 1
 
 
 def test_nothing_is_acknowledged_before_it_is_written(world: WiredBroker) -> None:

@@ -7,6 +7,7 @@ records: the member, the patterns, the topics and the epoch, the target, what th
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import (
@@ -127,29 +128,45 @@ def _has_no_news(
 
 def _go_on(state: GroupState, group: ConsumerGroup, member: Member, now_ms: int) -> Decision:
     """Move a member without news towards its target, if it is not there yet."""
+    group_id = group.group_id
     if member.is_reconciled(group.target_epoch):
-        return Decision(reply=_heard(state, group.group_id, member, now_ms))
+        interval_ms = _heard(state, group_id, member, now_ms)
+        return Decision((), _unchanged(member.member_id, member.epoch, interval_ms))
     if (moved := move_on(group, member)) is not None:
         after, record = moved
-        return Decision(records=(record,), reply=_heard(state, group.group_id, after, now_ms))
+        interval_ms = _heard(state, group_id, member, now_ms)
+        return Decision((record,), _unchanged(member.member_id, after.epoch, interval_ms))
     draft = Draft(group)
     after = step(state, draft, member.member_id, owned=None, changed=False, now_ms=now_ms)
-    response = _heard(state, group.group_id, after, now_ms)
+    response = _answer(state, group_id, after, now_ms)
     if after.assigned != member.assigned:
         response.assignment = _assignment(after.assigned)
     return Decision(records=tuple(draft.records), reply=response)
 
 
-def _heard(
-    state: GroupState, group_id: str, member: Member, now_ms: int
-) -> ConsumerGroupHeartbeatResponse:
-    """Begin the member's session anew; the answer to it, without an assignment."""
+def _heard(state: GroupState, group_id: str, member: Member, now_ms: int) -> int:
+    """Begin the member's session anew; the pause that it makes until its next heartbeat."""
     settings = state.settings_of(group_id)
     state.touch(group_id, member.member_id, settings.session_timeout_ms, now_ms)
+    return settings.heartbeat_interval_ms
+
+
+def _answer(
+    state: GroupState, group_id: str, member: Member, now_ms: int
+) -> ConsumerGroupHeartbeatResponse:
+    """Begin its session anew; the answer to it, without an assignment."""
     return ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.epoch,
-        heartbeat_interval_ms=settings.heartbeat_interval_ms,
+        heartbeat_interval_ms=_heard(state, group_id, member, now_ms),
+    )
+
+
+@lru_cache(maxsize=16_384)
+def _unchanged(member_id: str, epoch: int, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
+    """The answer to a member whose assignment stays; nobody changes it."""
+    return ConsumerGroupHeartbeatResponse(
+        member_id=member_id, member_epoch=epoch, heartbeat_interval_ms=interval_ms
     )
 
 
@@ -187,7 +204,7 @@ class _Beat:
             # What a classic group leaves behind may be no assignment at all: make one.
             bump=self.ended is not None,
         )
-        response = _heard(state, request.group_id, after, now_ms)
+        response = _answer(state, request.group_id, after, now_ms)
         if self.joins or self.is_full_request() or after.assigned != before.assigned:
             response.assignment = _assignment(after.assigned)
         out = Outcome()

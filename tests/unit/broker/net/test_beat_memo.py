@@ -1,0 +1,255 @@
+"""The short way of heartbeats gives the answers that the long way gives.
+
+It begins with the third of a connection, so a broker that gets every heartbeat on a connection of
+its own always takes the long one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from wired_broker import Client
+from wired_groups import WiredGroups
+
+from barnabas.base.errors import ErrorCode
+from barnabas.broker.net.beat_memo import BeatMemo
+from barnabas.protocol.apis import ApiKey, api
+from barnabas.protocol.framing import encode_request_header, read_response_header
+from barnabas.protocol.message import Message
+from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+
+def frame(request: Message, version: int, correlation_id: int, client_id: str = "me") -> bytes:
+    described = api(ApiKey(request.api_key))
+    header = encode_request_header(described, version, correlation_id, client_id)
+    return header + request.encode(version)
+
+
+def ask(world: WiredGroups, client: Client, request: Message, version: int, number: int = 7) -> Any:
+    """The answer, and that it has the number of what was asked."""
+    client.send(frame(request, version, number))
+    world.run_turn()
+    (answer,) = client.answers()
+    described = api(ApiKey(request.api_key))
+    correlation_id, at = read_response_header(answer, described, version)
+    assert correlation_id == number
+    return described.response.decode(answer, version, at)
+
+
+def join(member: str, names: list[str] | None = None) -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id=member,
+        member_epoch=0,
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=["t"] if names is None else names,
+        topic_partitions=[],
+    )
+
+
+def beat(member: str, epoch: int, **news: Any) -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id=member, member_epoch=epoch, topic_partitions=None, **news
+    )
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[WiredGroups]:
+    made = WiredGroups(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def short_ways(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each heartbeat that a memo was asked for went the short way."""
+    taken: list[bool] = []
+    handle = BeatMemo.handle
+
+    def noted(memo: BeatMemo, connection: Any, data: memoryview) -> bool:
+        taken.append(handle(memo, connection, data))
+        return taken[-1]
+
+    monkeypatch.setattr(BeatMemo, "handle", noted)
+    return taken
+
+
+steps = st.one_of(
+    st.tuples(st.just("beat"), st.sampled_from("ab"), st.sampled_from([0, 0, 0, 0, -1, 1])),
+    st.tuples(st.just("beat"), st.sampled_from("ab"), st.just(0)),
+    st.tuples(st.just("own"), st.sampled_from("ab"), st.just(0)),
+    st.tuples(st.sampled_from(["join", "leave"]), st.sampled_from("abc"), st.just(0)),
+)
+"""A heartbeat with the member's epoch or one beside it, or with what it was told to have, ..."""
+
+
+@given(st.lists(steps, max_size=25))
+def test_both_ways_give_the_same_answers(script: list[tuple[str, str, int]]) -> None:
+    with TemporaryDirectory() as one, TemporaryDirectory() as other:
+        short, long = WiredGroups(Path(one)), WiredGroups(Path(other))
+        try:
+            assert _played(short, script, apart=False) == _played(long, script, apart=True)
+            assert short.offsets() == long.offsets()
+            assert short.offsets() == short.offsets(short.coordinator())
+        finally:
+            short.close()
+            long.close()
+
+
+def _played(world: WiredGroups, script: list[tuple[str, str, int]], *, apart: bool) -> list[Any]:
+    """The answers; each member has a connection, or, if `apart`, each request."""
+    clients = {member: world.connect() for member in "abc"}
+    epochs = dict.fromkeys("abc", 0)
+    owned: dict[str, Any] = dict.fromkeys("abc", None)
+    told = []
+    begin = [("join", "a", 0), ("join", "b", 0), *[("beat", "a", 0), ("beat", "b", 0)] * 3]
+    for number, (what, member, beside) in enumerate([*begin, *script]):
+        if apart:
+            clients[member] = world.connect()
+        request = {
+            "join": join(member),
+            "leave": beat(member, -1),
+            "beat": beat(member, epochs[member] + beside),
+            "own": beat(member, epochs[member]),
+        }[what]
+        if what == "own" and owned[member] is not None:
+            request.topic_partitions = owned[member].topic_partitions
+        answer = ask(world, clients[member], request, 1, number)
+        if answer.error_code == ErrorCode.NONE and answer.member_epoch >= 0:
+            epochs[member] = answer.member_epoch
+            owned[member] = answer.assignment or owned[member]
+        world.loop.advance(0.3)
+        told.append(answer)
+    return told
+
+
+def test_the_third_of_a_kind_takes_the_short_way(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
+    client = world.connect()
+    epoch = ask(world, client, join("m"), 1).member_epoch
+    ask(world, client, beat("m", epoch), 1)
+    assert short_ways == []
+    told = [ask(world, client, beat("m", epoch), 1, number) for number in range(4)]
+    assert short_ways == [True] * 3
+    assert [one.member_epoch for one in told] == [epoch] * 4
+
+
+def test_heartbeats_with_news_take_the_long_way(world: WiredGroups, short_ways: list[bool]) -> None:
+    world.topic("u", 2)
+    client = world.connect()
+    epoch = ask(world, client, join("m"), 1).member_epoch
+    for _ in range(3):
+        answer = ask(world, client, beat("m", epoch, subscribed_topic_names=["t"]), 1)
+        epoch = answer.member_epoch
+    assert short_ways == []
+
+
+def test_another_client_on_the_connection_is_not_mistaken(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
+    client = world.connect()
+    epoch, epoch_of_other = (ask(world, client, join(name), 1).member_epoch for name in "ab")
+    for _ in range(3):
+        epoch = ask(world, client, beat("a", epoch), 1).member_epoch
+    assert short_ways == [True]
+    told = ask(world, client, beat("b", epoch_of_other), 1)
+    client.send(frame(beat("a", epoch), 1, 9, client_id="it"))
+    world.run_turn()
+    assert short_ways == [True, False, False]
+    assert told.member_id == "b"
+    assert len(client.answers()) == 1
+
+
+def test_a_member_that_is_gone_is_told_so(world: WiredGroups, short_ways: list[bool]) -> None:
+    client = world.connect()
+    epoch = ask(world, client, join("m"), 1).member_epoch
+    for _ in range(3):
+        ask(world, client, beat("m", epoch), 1)
+    ask(world, world.connect(), beat("m", -1), 1)
+    answer = ask(world, client, beat("m", epoch), 1)
+    assert short_ways[-1]
+    assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_coordinator_that_is_one_no_more_refuses(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
+    client = world.connect()
+    epoch = ask(world, client, join("m"), 1).member_epoch
+    for _ in range(3):
+        ask(world, client, beat("m", epoch), 1)
+    for index in range(2):
+        world.groups.runtime.unload(index)
+    assert ask(world, client, beat("m", epoch), 1).error_code == ErrorCode.NOT_COORDINATOR
+    assert short_ways == [True, True]
+
+
+# The classic protocol
+
+
+def classic_member(world: WiredGroups, client: Client) -> tuple[str, int]:
+    """Its id, and the generation in which it is alone."""
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+    request.member_id = ask(world, client, request, 9).member_id
+    client.send(frame(request, 9, 1))
+    world.loop.advance(10)
+    world.run_turn()
+    (answer,) = client.answers()
+    joined = api(ApiKey.JOIN_GROUP).response.decode(answer, 9, 5)
+    sync = SyncGroupRequest(
+        group_id="g",
+        generation_id=joined.generation_id,  # type: ignore[attr-defined]
+        member_id=request.member_id,
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=[SyncGroupRequestAssignment(member_id=request.member_id, assignment=b"x")],
+    )
+    assert ask(world, client, sync, 5).error_code == ErrorCode.NONE
+    return request.member_id, sync.generation_id
+
+
+def test_a_classic_member_learns_what_it_would_learn_the_long_way(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
+    client = world.connect()
+    member_id, generation = classic_member(world, client)
+
+    def beats(generation_id: int) -> tuple[int, int]:
+        """Of the same heartbeat on its connection and on another."""
+        request = HeartbeatRequest(group_id="g", generation_id=generation_id, member_id=member_id)
+        return (
+            ask(world, client, request, 4, generation_id).error_code,
+            ask(world, world.connect(), request, 4).error_code,
+        )
+
+    assert [beats(generation) for _ in range(3)] == [(0, 0)] * 3
+    assert beats(generation + 1) == (ErrorCode.ILLEGAL_GENERATION,) * 2
+    other = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+    joining = world.connect()
+    other.member_id = ask(world, joining, other, 9).member_id
+    joining.send(frame(other, 9, 1))
+    world.run_turn()
+    assert beats(generation) == (ErrorCode.REBALANCE_IN_PROGRESS,) * 2
+    assert short_ways == [True] * 3
