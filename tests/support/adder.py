@@ -41,10 +41,12 @@ class Add:
     def refuse(self, error: ApiError) -> str:
         return error.code.name
 
-    def join(self, shard: Adder, batch: BatchBuilder, now_ms: int) -> int:
+    def join(self, shard: Adder, batch: BatchBuilder, room_bytes: int, now_ms: int) -> int | None:
         """For events that do nothing but add."""
         if self.fail is not None:
             raise self.fail
+        if self.size_bytes > room_bytes:
+            return None
         if self.value:
             batch.add(encode(number(self.value)), now_ms)
             shard.sum += self.value

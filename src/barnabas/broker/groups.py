@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from barnabas.base.settings import BrokerConfig
     from barnabas.broker.state import Broker
     from barnabas.controller.image import ClusterImage, ImageChanges, TopicImage
-    from barnabas.coordinator.group.commit_again import CommitAgain
     from barnabas.coordinator.group.config import GroupSettings
     from barnabas.coordinator.group.events import Call, TopicsChanged
     from barnabas.coordinator.group.service import GroupCoordinator
     from barnabas.coordinator.runtime import Runtime
-    from barnabas.coordinator.runtime_types import Producer
+    from barnabas.coordinator.runtime_types import Joining, Producer
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -157,17 +156,9 @@ class Groups(Coordination):
     def serves_consumer_protocol(self) -> bool:
         return self._coordinator.config.serves_consumer_protocol
 
-    def beat(self, index: int, call: Call, done: Callable[[Any], None]) -> None:
-        """Carry out a heartbeat at the partition of its group; `done` gets its response."""
-        self._lingering.requests += 1
-        runtime = self._runtime or self.runtime
-        runtime.schedule(index, call, done, now_ms=self.now_ms())
-        if runtime.due_ms < self._timer_at_ms:
-            self._set_timer()
-
-    def commit_again(self, index: int, event: CommitAgain, done: Callable[[Any], None]) -> None:
-        """Carry out a commit like one before, at the partition of its group; `done` gets its
-        response.
+    def again(self, index: int, event: Joining, done: Callable[[Any], None]) -> None:
+        """Carry out a commit or heartbeat like one before, at the partition of its group; `done`
+        gets its response.
         """
         self._lingering.requests += 1
         runtime = self._runtime or self.runtime

@@ -89,13 +89,11 @@ class Joining(Event, Protocol):
     Such a one can join a batch that is being gathered without a decision and records of its own.
     """
 
-    size_bytes: int
-    """At least what its records take in a batch."""
-
-    def join(self, shard: Any, batch: BatchBuilder, now_ms: int) -> Any:
+    def join(self, shard: Any, batch: BatchBuilder, room_bytes: int, now_ms: int) -> Any:
         """Add the records to `batch`, change the shard as replaying them would, return the reply.
 
-        ApiError: it is refused, and nothing was changed.
+        None, or ApiError, if there is not so much room in the batch, or if it needs a decision, as
+        it does to be refused: nothing was changed.
         """
 
 

@@ -115,16 +115,15 @@ class Writer:
         if batch is None or batch.producer is not None or not batch.pendings:
             return False
         pending = batch.pendings[-1]
-        if (
-            pending is not slot.pending[-1]
-            or pending.effects
-            or batch.size_bytes + event.size_bytes > self._max_batch_bytes
-        ):
+        if pending is not slot.pending[-1] or pending.effects:
             return False
+        room_bytes = self._max_batch_bytes - batch.size_bytes
         try:
-            reply = event.join(slot.shard, batch, now_ms)
+            reply = event.join(slot.shard, batch, room_bytes, now_ms)
         except ApiError:
             return False  # to be refused in its turn
+        if reply is None:
+            return False
         pending.replies.append((Waiter(event, done), reply))
         pending.deadline_ms = now_ms + self._commit_timeout_ms
         if batch.count >= ENOUGH_RECORDS:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.broker.dispatch import Later
 from barnabas.broker.net.answers import encoded
 from barnabas.broker.net.frame_form import CORRELATION_ID, FrameForm
+from barnabas.coordinator.group.beat_again import BeatAgain
 from barnabas.coordinator.group.events import Call
 from barnabas.protocol.apis import api
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
@@ -37,10 +38,10 @@ class BeatMemo:
     __slots__ = (
         "_answer",
         "_broker",
-        "_call",
         "_described",
         "_epoch",
         "_epoch_name",
+        "_event",
         "_form",
         "_image_at",
         "_image_epoch",
@@ -54,7 +55,7 @@ class BeatMemo:
         self.was_used = False
         self._broker = broker
         self._form = form
-        self._call = call
+        self._event = BeatAgain(call)
         """The last of them."""
         self._epoch_name = epoch_name
         self._epoch: int = getattr(call.request, epoch_name)
@@ -81,18 +82,19 @@ class BeatMemo:
         if values[EPOCH] != self._epoch:
             self._begin(values[EPOCH])
         beat = Beat(self, connection, values[CORRELATION_ID])
-        broker.groups.beat(self._index, self._call, beat.answered)
+        broker.groups.again(self._index, self._event, beat.answered)
         if not beat.is_answered:
             beat.slot = connection.answer_later(NOBODY)
         return True
 
     def _begin(self, epoch: int) -> None:
-        """The member has got to another epoch.  The call before may still wait for its answer."""
-        before = self._call.request
+        """The member has got to another epoch.  The event before may still wait for its answer."""
+        call = self._event.call
+        before = call.request
         fields = {name: getattr(before, name) for name in type(before).field_defaults}
         request = type(before)(**fields | {self._epoch_name: epoch})
         self._epoch = epoch
-        self._call = self._call._replace(request=request)
+        self._event = BeatAgain(call._replace(request=request))
 
     def encoded(self, answer: Message, correlation_id: int) -> bytes:
         if answer is not self._answer:

@@ -78,7 +78,7 @@ class CommitMemo:
             return False
         self.was_used = True
         event = UnderWay(self, connection, values)
-        broker.groups.commit_again(self._index, event, event.answered)
+        broker.groups.again(self._index, event, event.answered)
         return True
 
 

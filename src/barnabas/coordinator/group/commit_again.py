@@ -82,7 +82,7 @@ def _accepted(request: OffsetCommitRequest) -> OffsetCommitResponse:
 class CommitAgain:
     """The event: offset and leader epoch of each partition, in the order of the pattern."""
 
-    __slots__ = ("leader_epochs", "offsets", "pattern", "size_bytes")
+    __slots__ = ("leader_epochs", "offsets", "pattern")
 
     def __init__(
         self, pattern: Pattern, offsets: Sequence[int], leader_epochs: Sequence[int]
@@ -90,15 +90,18 @@ class CommitAgain:
         self.pattern = pattern
         self.offsets = offsets
         self.leader_epochs = leader_epochs
-        self.size_bytes = pattern.size_bytes
 
     def refuse(self, error: ApiError) -> OffsetCommitResponse:
         answer: OffsetCommitResponse = refuse(self.pattern.request, error, self.pattern.version)
         return answer
 
-    def join(self, shard: GroupShard, batch: BatchBuilder, now_ms: int) -> OffsetCommitResponse:
+    def join(
+        self, shard: GroupShard, batch: BatchBuilder, room_bytes: int, now_ms: int
+    ) -> OffsetCommitResponse | None:
         """See `Joining`."""
         pattern, state = self.pattern, shard.state
+        if pattern.size_bytes > room_bytes:
+            return None
         request, store = pattern.request, state.offsets
         check_commit(state, request, pattern.version, now_ms)
         group_id = request.group_id

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from barnabas.base.errors import UnknownMemberId
 from barnabas.coordinator.group import describe, offsets
+from barnabas.coordinator.group.beat_again import BeatAgain
 from barnabas.coordinator.group.classic import join as classic_join
 from barnabas.coordinator.group.classic import members as classic
 from barnabas.coordinator.group.commit_again import CommitAgain, commit_again
@@ -43,6 +44,8 @@ def decide(state: GroupState, event: Any, ticket: Ticket, now_ms: int) -> Decisi
     match event:
         case CommitAgain():
             return commit_again(state, event, now_ms)
+        case BeatAgain():
+            return decide(state, event.call, ticket, now_ms)
         case FetchOffsets():
             return Decision(reply=offsets.fetch(state, event))
         case TopicsChanged():

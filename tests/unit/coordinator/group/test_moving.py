@@ -45,7 +45,8 @@ def test_the_record_is_the_one_that_the_long_way_makes(machine: GroupMachine) ->
     moved = move_on(group, member)
 
     assert moved is not None
-    after, record = moved
+    after, records = moved
+    record = records.of(after)
     assert (member.epoch, after.epoch, after.previous_epoch) == (1, 2, 1)
     assert record.value == after.to_current()
     assert encode(record) == encode(replace(record, wire=None))

@@ -30,6 +30,7 @@ from barnabas.coordinator.group.consumer.moving import move_on
 from barnabas.coordinator.group.consumer.progress import settle, step
 from barnabas.coordinator.group.consumer.subscriptions import regexes_are_due
 from barnabas.coordinator.group.outcome import Outcome
+from barnabas.coordinator.runtime_codec import size_bound
 from barnabas.coordinator.runtime_types import Decision
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     Assignment,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.group.events import Call
     from barnabas.coordinator.group.records import Partitions
     from barnabas.coordinator.group.state import GroupState
+    from barnabas.coordinator.runtime_codec import BatchBuilder
 
 CLIENT_CHOOSES_ID_SINCE = 1
 
@@ -103,6 +105,33 @@ def without_news(state: GroupState, call: Call, now_ms: int) -> Decision | None:
     return None
 
 
+def join(
+    state: GroupState, call: Call, batch: BatchBuilder, room_bytes: int, now_ms: int
+) -> ConsumerGroupHeartbeatResponse | None:
+    """The same where a member is where it should be, or needs but move on: see `Joining`."""
+    request: ConsumerGroupHeartbeatRequest = call.request
+    group = state.consumer(request.group_id)
+    if group is None or request.member_epoch <= 0:
+        return None
+    member = group.members.get(request.member_id)
+    if member is None or not _has_no_news(state, group, member, call, now_ms):
+        return None
+    epoch = member.epoch
+    if not member.is_reconciled(group.target_epoch):
+        moved = move_on(group, member)
+        if moved is None:
+            return None
+        after, moving = moved
+        wire = moving.wire(after)
+        if size_bound(wire) > room_bytes:
+            return None
+        batch.add(wire, now_ms)
+        group.members[member.member_id] = after
+        epoch = after.epoch
+    interval_ms = _heard(state, group.group_id, member, now_ms)
+    return _unchanged(member.member_id, epoch, interval_ms)
+
+
 def _has_no_news(
     state: GroupState, group: ConsumerGroup, member: Member, call: Call, now_ms: int
 ) -> bool:
@@ -133,9 +162,10 @@ def _go_on(state: GroupState, group: ConsumerGroup, member: Member, now_ms: int)
         interval_ms = _heard(state, group_id, member, now_ms)
         return Decision((), _unchanged(member.member_id, member.epoch, interval_ms))
     if (moved := move_on(group, member)) is not None:
-        after, record = moved
+        after, moving = moved
         interval_ms = _heard(state, group_id, member, now_ms)
-        return Decision((record,), _unchanged(member.member_id, after.epoch, interval_ms))
+        reply = _unchanged(member.member_id, after.epoch, interval_ms)
+        return Decision((moving.of(after),), reply)
     draft = Draft(group)
     after = step(state, draft, member.member_id, owned=None, changed=False, now_ms=now_ms)
     response = _answer(state, group_id, after, now_ms)

@@ -31,8 +31,8 @@ _HEAD = struct.Struct(">hiib")
 """Version, epoch, previous epoch and state: what a value of the record begins with."""
 
 
-def move_on(group: ConsumerGroup, member: Member) -> tuple[Member, CoordinatorRecord] | None:
-    """The member at the target's epoch, and the record of it; None: it has more to do."""
+def move_on(group: ConsumerGroup, member: Member) -> tuple[Member, MovingRecords] | None:
+    """The member at the target's epoch, and the records of it; None: it has more to do."""
     target = group.target.get(member.member_id, NO_PARTITIONS)
     if member.state is not MemberState.STABLE or target != member.assigned:
         return None
@@ -47,7 +47,7 @@ def move_on(group: ConsumerGroup, member: Member) -> tuple[Member, CoordinatorRe
         assigned=member.assigned,
         revoking=NO_PARTITIONS,
     )
-    return after, records.of(after)
+    return after, records
 
 
 def _subscribed(group: ConsumerGroup, member: Member) -> frozenset[bytes]:
@@ -78,11 +78,14 @@ class MovingRecords:
         self._tail = value[_HEAD.size :]
 
     def of(self, member: Member) -> CoordinatorRecord:
-        head = _HEAD.pack(0, member.epoch, member.previous_epoch, member.state)
-        wire = self._wire_key, head + self._tail
         return CoordinatorRecord(
-            self._key, CONSUMER_CURRENT, self._value(member), wire=wire, result=member
+            self._key, CONSUMER_CURRENT, self._value(member), wire=self.wire(member), result=member
         )
+
+    def wire(self, member: Member) -> tuple[bytes, bytes]:
+        """Key and value of the record as bytes."""
+        head = _HEAD.pack(0, member.epoch, member.previous_epoch, member.state)
+        return self._wire_key, head + self._tail
 
     def _value(self, member: Member) -> ConsumerGroupCurrentMemberAssignmentValue:
         return ConsumerGroupCurrentMemberAssignmentValue(
