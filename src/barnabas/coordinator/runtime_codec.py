@@ -44,8 +44,8 @@ KeyTypes: TypeAlias = "Mapping[int, tuple[type[Message], type[Message]]]"
 """By version of the key: the classes of key and value."""
 
 _VERSION = struct.Struct(">h")
-_RECORD_OVERHEAD = 24
-"""More than the varints of a record take."""
+RECORD_OVERHEAD = 24
+"""More than the varints of a record, and what comes before its key, take."""
 
 
 def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
@@ -179,7 +179,7 @@ def rest_of(wire: tuple[bytes, bytes | None]) -> bytes:
 def size_bound(wire: tuple[bytes, bytes | None]) -> int:
     """At least the bytes that a record takes in a batch."""
     key, value = wire
-    return len(key) + (0 if value is None else len(value)) + _RECORD_OVERHEAD
+    return len(key) + (0 if value is None else len(value)) + RECORD_OVERHEAD
 
 
 def split(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.broker.dispatch import Later
 from barnabas.broker.net.answers import encoded
 from barnabas.broker.net.frame_form import CORRELATION_ID, FrameForm
+from barnabas.broker.net.group_place import GroupPlace
 from barnabas.coordinator.group.beat_again import BeatAgain
 from barnabas.coordinator.group.events import Call
 from barnabas.protocol.apis import api
@@ -42,11 +43,10 @@ class BeatMemo:
         "_epoch",
         "_epoch_name",
         "_event",
+        "_fields",
         "_form",
-        "_image_at",
-        "_image_epoch",
-        "_index",
         "_parts",
+        "_place",
         "_version",
         "was_used",
     )
@@ -58,31 +58,26 @@ class BeatMemo:
         self._event = BeatAgain(call)
         """The last of them."""
         self._epoch_name = epoch_name
-        self._epoch: int = getattr(call.request, epoch_name)
+        request = call.request
+        self._fields = {name: getattr(request, name) for name in type(request).field_defaults}
+        self._epoch: int = self._fields[epoch_name]
         self._described = api(call.request.api_key)
         self._version = call.version
-        self._index = broker.groups.partition_of(call.request.group_id)
-        self._image_epoch = broker.image.applied_epoch
-        self._image_at = broker.image.applied_offset
-        """The partition of the group is the same as long as the metadata is."""
+        self._place = GroupPlace(broker, request.group_id)
         self._answer: Message | None = None
         self._parts: tuple[bytes, bytes] = (b"", b"")
         """The last answer: what stands before and behind the correlation id."""
 
     def handle(self, connection: Connection, frame: memoryview) -> bool:
         """Have it decided, if this is such a heartbeat; False: nothing was done."""
-        broker = self._broker
-        image = broker.image
-        if image.applied_offset != self._image_at or image.applied_epoch != self._image_epoch:
-            return False
         values = self._form.values(frame)
-        if values is None:
+        if values is None or not self._place.is_known():
             return False
         self.was_used = True
         if values[EPOCH] != self._epoch:
             self._begin(values[EPOCH])
         beat = Beat(self, connection, values[CORRELATION_ID])
-        broker.groups.again(self._index, self._event, beat.answered)
+        self._broker.groups.again(self._place.index, self._event, beat.answered)
         if not beat.is_answered:
             beat.slot = connection.answer_later(NOBODY)
         return True
@@ -90,11 +85,9 @@ class BeatMemo:
     def _begin(self, epoch: int) -> None:
         """The member has got to another epoch.  The event before may still wait for its answer."""
         call = self._event.call
-        before = call.request
-        fields = {name: getattr(before, name) for name in type(before).field_defaults}
-        request = type(before)(**fields | {self._epoch_name: epoch})
-        self._epoch = epoch
-        self._event = BeatAgain(call._replace(request=request))
+        self._epoch = self._fields[self._epoch_name] = epoch
+        request = type(call.request)(**self._fields)
+        self._event = BeatAgain(Call(request, call.version, call.client_id, call.client_host))
 
     def encoded(self, answer: Message, correlation_id: int) -> bytes:
         if answer is not self._answer:

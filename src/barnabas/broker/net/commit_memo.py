@@ -14,6 +14,7 @@ from barnabas.broker.dispatch import Later
 from barnabas.broker.handlers.group_calls import knows_all
 from barnabas.broker.net.answers import encoded
 from barnabas.broker.net.frame_form import CORRELATION_ID, FrameForm
+from barnabas.broker.net.group_place import GroupPlace
 from barnabas.coordinator.group.commit_again import CommitAgain, Pattern
 from barnabas.protocol.apis import ApiKey, api
 
@@ -43,9 +44,7 @@ class CommitMemo:
     __slots__ = (
         "_broker",
         "_form",
-        "_image_at",
-        "_image_epoch",
-        "_index",
+        "_place",
         "body",
         "pattern",
         "was_used",
@@ -59,26 +58,19 @@ class CommitMemo:
         self.was_used = False
         self._broker = broker
         self.pattern = Pattern(request, version)
-        self._index = broker.groups.partition_of(request.group_id)
-        self._image_epoch = broker.image.applied_epoch
-        self._image_at = broker.image.applied_offset
-        """The partitions exist, and that of the group is the same, as long as the metadata is."""
+        self._place = GroupPlace(broker, request.group_id, request.topics)
         self._form = FrameForm(data, places, "qi")
         body = self.pattern.accepted.encode(version)
         self.body = b"\0" + body if version >= FLEXIBLE_SINCE else body
 
     def handle(self, connection: Connection, frame: memoryview) -> bool:
         """Have it decided, if this is such a commit; False: nothing was done."""
-        broker = self._broker
-        image = broker.image
-        if image.applied_offset != self._image_at or image.applied_epoch != self._image_epoch:
-            return False
         values = self._form.values(frame)
-        if values is None:
+        if values is None or not self._place.is_known():
             return False
         self.was_used = True
         event = UnderWay(self, connection, values)
-        broker.groups.again(self._index, event, event.answered)
+        self._broker.groups.again(self._place.index, event, event.answered)
         return True
 
 

@@ -178,6 +178,16 @@ def test_the_third_of_a_kind_takes_the_short_way(
     assert [one.member_epoch for one in told] == [epoch] * 4
 
 
+def test_topics_may_come_and_go(world: WiredGroups, short_ways: list[bool]) -> None:
+    client = world.connect()
+    epoch = ask(world, client, join("m"), 1).member_epoch
+    for _ in range(2):
+        ask(world, client, beat("m", epoch), 1)
+    world.topic("new", 1)
+    assert ask(world, client, beat("m", epoch), 1).error_code == ErrorCode.NONE
+    assert short_ways == [True]
+
+
 def test_heartbeats_with_news_take_the_long_way(world: WiredGroups, short_ways: list[bool]) -> None:
     world.topic("u", 2)
     client = world.connect()

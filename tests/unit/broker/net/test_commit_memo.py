@@ -205,6 +205,16 @@ def test_a_partition_that_is_gone_is_refused(world: WiredGroups, short_ways: lis
     assert refused[4:] != accepted[-1][4:]
 
 
+def test_other_topics_may_come_and_go(world: WiredGroups, short_ways: list[bool]) -> None:
+    client = world.connect()
+    for number in range(2):
+        assert error_of(world, client, Commit(offsets=((0, number, 0, ""),))) is ErrorCode.NONE
+    world.topic("new", 1)
+    assert error_of(world, client, Commit()) is ErrorCode.NONE
+    world.close()
+    assert short_ways == [True]
+
+
 def test_a_client_whose_commits_are_all_different_is_not_learnt_from_for_ever(
     world: WiredGroups, monkeypatch: pytest.MonkeyPatch
 ) -> None:

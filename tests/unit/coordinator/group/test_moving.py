@@ -10,7 +10,7 @@ from group_machine import GROUP, GroupMachine, topic, topic_id
 from barnabas.coordinator.group.consumer.group import ConsumerGroup
 from barnabas.coordinator.group.consumer.member import MemberState
 from barnabas.coordinator.group.consumer.moving import move_on
-from barnabas.coordinator.runtime_codec import encode
+from barnabas.coordinator.runtime_codec import encode, rest_of
 
 T = topic_id("t")
 
@@ -50,6 +50,7 @@ def test_the_record_is_the_one_that_the_long_way_makes(machine: GroupMachine) ->
     assert (member.epoch, after.epoch, after.previous_epoch) == (1, 2, 1)
     assert record.value == after.to_current()
     assert encode(record) == encode(replace(record, wire=None))
+    assert records.rest(after) == rest_of(encode(record))
 
 
 def test_a_log_of_such_records_makes_the_same_group(machine: GroupMachine) -> None:

@@ -30,7 +30,7 @@ from barnabas.coordinator.group.consumer.moving import move_on
 from barnabas.coordinator.group.consumer.progress import settle, step
 from barnabas.coordinator.group.consumer.subscriptions import regexes_are_due
 from barnabas.coordinator.group.outcome import Outcome
-from barnabas.coordinator.runtime_codec import size_bound
+from barnabas.coordinator.runtime_codec import RECORD_OVERHEAD
 from barnabas.coordinator.runtime_types import Decision
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     Assignment,
@@ -122,10 +122,10 @@ def join(
         if moved is None:
             return None
         after, moving = moved
-        wire = moving.wire(after)
-        if size_bound(wire) > room_bytes:
+        rest = moving.rest(after)
+        if len(rest) + RECORD_OVERHEAD > room_bytes:
             return None
-        batch.add(wire, now_ms)
+        batch.add_rest(rest, now_ms)
         group.members[member.member_id] = after
         epoch = after.epoch
     interval_ms = _heard(state, group.group_id, member, now_ms)

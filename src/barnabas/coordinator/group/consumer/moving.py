@@ -17,7 +17,7 @@ from barnabas.coordinator.group.records import (
     Partitions,
     topic_partitions,
 )
-from barnabas.coordinator.runtime_codec import encode
+from barnabas.coordinator.runtime_codec import encode, rest_of
 from barnabas.coordinator.runtime_types import CoordinatorRecord
 from barnabas.protocol.messages.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -27,8 +27,9 @@ from barnabas.protocol.messages.group_records import (
 if TYPE_CHECKING:
     from barnabas.coordinator.group.consumer.group import ConsumerGroup
 
-_HEAD = struct.Struct(">hiib")
-"""Version, epoch, previous epoch and state: what a value of the record begins with."""
+_EPOCHS = struct.Struct(">iib")
+"""Epoch, previous epoch and state: what a value of the record begins with, behind its version."""
+_VERSION_BYTES = 2
 
 
 def move_on(group: ConsumerGroup, member: Member) -> tuple[Member, MovingRecords] | None:
@@ -62,7 +63,7 @@ def _subscribed(group: ConsumerGroup, member: Member) -> frozenset[bytes]:
 class MovingRecords:
     """The records of one member as long as it has the same partitions."""
 
-    __slots__ = ("_key", "_listed", "_tail", "_wire_key", "assigned")
+    __slots__ = ("_after", "_before", "_key", "_listed", "_tail", "_wire_key", "assigned")
 
     def __init__(self, group_id: str, member: Member) -> None:
         self.assigned: Partitions = member.assigned
@@ -75,17 +76,22 @@ class MovingRecords:
         )
         self._wire_key, value = encode(first)
         assert value is not None, "it is no tombstone"
-        self._tail = value[_HEAD.size :]
+        self._tail = value[_VERSION_BYTES + _EPOCHS.size :]
+        rest = rest_of((self._wire_key, value))
+        at = rest.index(value) + _VERSION_BYTES
+        self._before, self._after = rest[:at], rest[at + _EPOCHS.size :]
 
     def of(self, member: Member) -> CoordinatorRecord:
+        epochs = _EPOCHS.pack(member.epoch, member.previous_epoch, member.state)
+        wire = self._wire_key, bytes(_VERSION_BYTES) + epochs + self._tail
         return CoordinatorRecord(
-            self._key, CONSUMER_CURRENT, self._value(member), wire=self.wire(member), result=member
+            self._key, CONSUMER_CURRENT, self._value(member), wire=wire, result=member
         )
 
-    def wire(self, member: Member) -> tuple[bytes, bytes]:
-        """Key and value of the record as bytes."""
-        head = _HEAD.pack(0, member.epoch, member.previous_epoch, member.state)
-        return self._wire_key, head + self._tail
+    def rest(self, member: Member) -> bytes:
+        """The same record, for `BatchBuilder.add_rest`."""
+        epochs = _EPOCHS.pack(member.epoch, member.previous_epoch, member.state)
+        return self._before + epochs + self._after
 
     def _value(self, member: Member) -> ConsumerGroupCurrentMemberAssignmentValue:
         return ConsumerGroupCurrentMemberAssignmentValue(
