@@ -47,8 +47,12 @@ class Turn:
         self.frames = FramePool()
         self.replicas = SimpleNamespace(dirty=[])
         self.now = 0.0
+        self.is_scheduled = False
 
     def schedule(self, connection: Connection | None = None) -> None:
+        pass
+
+    def count(self) -> None:
         pass
 
     def write(self) -> None:
