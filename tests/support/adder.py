@@ -37,6 +37,8 @@ class Add:
     effects: tuple[str, ...] = ()
 
     size_bytes: int = 100
+    sets_deadline_ms: int | None = None
+    """For one that joins."""
 
     def refuse(self, error: ApiError) -> str:
         return error.code.name
@@ -51,6 +53,7 @@ class Add:
             batch.add(encode(number(self.value)), now_ms)
             shard.sum += self.value
         shard.joined += 1
+        shard.deadline = self.sets_deadline_ms or shard.deadline
         return shard.sum
 
 

@@ -154,6 +154,7 @@ class Groups(Coordination):
 
     @property
     def serves_consumer_protocol(self) -> bool:
+        """Whether `group.coordinator.rebalance.protocols` has KIP-848's."""
         return self._coordinator.config.serves_consumer_protocol
 
     def again(self, index: int, event: Joining, done: Callable[[Any], None]) -> None:

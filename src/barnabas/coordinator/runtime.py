@@ -210,8 +210,9 @@ class Runtime:
             or not self._writer.join(slot, event, done, now_ms)
         ):
             self.schedule(partition, event, done, now_ms=now_ms)
-        elif now_ms + self._commit_timeout_ms < self.due_ms:
-            self.due_ms = now_ms + self._commit_timeout_ms
+        else:
+            self._note(now_ms + self._commit_timeout_ms)
+            self._note(slot.shard.next_deadline())
 
     def broadcast(self, event: Event, *, now_ms: int) -> None:
         """Let every shard that serves requests decide on `event`.  Nobody waits for the replies."""

@@ -176,6 +176,11 @@ def rest_of(wire: tuple[bytes, bytes | None]) -> bytes:
     return b"".join((_varint(len(key)), key, _varint(len(value)), value, b"\0"))
 
 
+def value_at(rest: bytes, value: bytes) -> int:
+    """Where the value stands in what `rest_of` has made: before the last byte, the headers'."""
+    return len(rest) - 1 - len(value)
+
+
 def size_bound(wire: tuple[bytes, bytes | None]) -> int:
     """At least the bytes that a record takes in a batch."""
     key, value = wire

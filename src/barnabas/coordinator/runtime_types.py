@@ -84,9 +84,9 @@ class Event(Protocol):
 
 
 class Joining(Event, Protocol):
-    """An event of which a shard makes records and a reply, and nothing else.
+    """An event of which a shard mostly makes records and a reply, and nothing else.
 
-    Such a one can join a batch that is being gathered without a decision and records of its own.
+    Then it can join a batch that is being gathered without a decision and records of its own.
     """
 
     def join(self, shard: Any, batch: BatchBuilder, room_bytes: int, now_ms: int) -> Any:
@@ -100,8 +100,9 @@ class Joining(Event, Protocol):
 class Shard(Protocol):
     """One partition of an internal topic as a machine.  No clock, no socket, no disk.
 
-    Durable state is what `replay` makes of records, and nothing else changes it.  Soft state
-    (timers, waiting requests) is changed by events and time, and is lost with the shard.
+    Durable state is what `replay` makes of records; only events that join a batch change it, too,
+    as replaying their records would.  Soft state (timers, waiting requests) is changed by events
+    and time, and is lost with the shard.
     """
 
     def decide(self, event: Any, *, ticket: Ticket, now_ms: int) -> Decision:

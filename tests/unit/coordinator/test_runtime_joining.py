@@ -9,9 +9,10 @@ from adder import Add, Adder, Rig
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.base.errors import InvalidRequest
+from barnabas.base.errors import InvalidRequest, NotEnoughReplicas
 from barnabas.coordinator.runtime import Producer
 from barnabas.records.batch import decode_records, read_header
+from barnabas.records.compression import Codec
 
 MINE = Producer(7, 1)
 
@@ -104,14 +105,48 @@ def test_what_is_due_comes_first() -> None:
 
 
 def test_one_that_does_not_fit_begins_another_batch() -> None:
-    rig = Rig(turns=True, max_batch_bytes=300)
+    rig = Rig(turns=True, max_batch_bytes=150)
     rig.send(Add(1))
 
-    replies = rig.join(Add(2, size_bytes=299))
+    replies = rig.join(Add(2, size_bytes=100))
 
     assert rig.shard.joined == 0
     rig.end_turn()
+    assert len(rig.log.batches) == 2
     assert replies == [3]
+
+
+def test_an_append_that_fails_refuses_those_who_joined() -> None:
+    rig = Rig(turns=True)
+    told = [rig.send(Add(1)), rig.join(Add(2)), rig.join(Add(3))]
+    assert rig.shard.joined == 2
+    rig.log.fail = NotEnoughReplicas()
+
+    rig.end_turn()
+
+    assert told == [["COORDINATOR_NOT_AVAILABLE"]] * 3
+    assert rig.reloads == [(0, 3)]
+
+
+def test_a_batch_that_others_joined_can_be_compressed() -> None:
+    rig = Rig(turns=True, codec=Codec.GZIP)
+    rig.send(Add(1))
+    replies = [rig.join(Add(2)), rig.join(Add(3))]
+    rig.end_turn()
+
+    assert read_header(rig.log.batches[0]).codec is Codec.GZIP
+    assert replies == [[3], [6]]
+    assert reloaded(rig).sum == 6
+
+
+def test_a_deadline_that_one_sets_is_known() -> None:
+    rig = Rig(turns=True, commit_timeout_ms=60_000)
+    rig.send(Add(1))
+
+    rig.join(Add(2, sets_deadline_ms=1_000), now_ms=10)
+
+    assert rig.shard.joined == 1
+    assert rig.runtime.due_ms == 1_000
 
 
 def test_a_batch_with_enough_records_is_appended() -> None:

@@ -1,52 +1,42 @@
 """What clients say again and again on a connection, so that there is a short way for it.
 
 Members of groups send heartbeats and commits, each the same as the one before but for a few
-numbers.  When the second of a kind came the long way (codec, handler), a memo is made of it; one
-that fits it later needs no decoding, no message objects and no handler.  What does not fit goes the
-long way.  What is answered is decided by the coordinator each time.
+numbers.  When the second of a kind came the long way (codec, handler), a memo is made of it
+(`memo.py`); one that fits it later takes the short way.  What does not fit goes the long way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.net.connection import Connection
+    from barnabas.broker.net.memo import Memo, Received
     from barnabas.broker.state import Broker
 
-
-class Memo(Protocol):
-    """What requests of one kind on one connection have in common."""
-
-    was_used: bool
-
-    def handle(self, connection: Connection, frame: memoryview) -> bool:
-        """Have it decided, if this is such a request; False: nothing was done."""
+FRAME_BYTES_MAX = 16 * 1024
+"""There are many connections: of longer requests no memo is made."""
+CHANCES = 3
+"""How often in a row a memo is made in vain: then this client's requests are all different, or not
+of the kind that one can be made of."""
 
 
-Learn: TypeAlias = "Callable[[Broker, Connection, memoryview, int, Any], Memo | None]"
-"""Makes a memo of a frame, the place where its header ends, and the request in it.  None: it is not
-of the simple kind."""
-
-
-def _learn_commit(
-    broker: Broker, connection: Connection, frame: memoryview, body_at: int, request: Any
-) -> Memo | None:
+def _learn_commit(broker: Broker, received: Received) -> Memo | None:
     from barnabas.broker.net import commit_memo  # brings the coordinator with it
 
-    return commit_memo.learn(broker, frame, body_at, request)
+    return commit_memo.learn(broker, received)
 
 
-def _learn_beat(
-    broker: Broker, connection: Connection, frame: memoryview, body_at: int, request: Any
-) -> Memo | None:
+def _learn_beat(broker: Broker, received: Received) -> Memo | None:
     from barnabas.broker.net import beat_memo
 
-    return beat_memo.learn(broker, connection, frame, body_at, request)
+    return beat_memo.learn(broker, received)
 
+
+Learn: TypeAlias = "Callable[[Broker, Received], Memo | None]"
 
 LEARN: Mapping[int, Learn] = {
     ApiKey.OFFSET_COMMIT: _learn_commit,
@@ -59,11 +49,12 @@ LEARN: Mapping[int, Learn] = {
 class Habit:
     """The requests of one kind on one connection."""
 
-    __slots__ = ("_learn", "_size", "memo")
+    __slots__ = ("_chances", "_learn", "_size", "memo")
 
     def __init__(self, api_key: int) -> None:
         self._learn = LEARN[api_key]
         self._size = 0
+        self._chances = CHANCES
         self.memo: Memo | None = None
         """For those that are like the last; None until that is known to happen."""
 
@@ -77,9 +68,18 @@ class Habit:
     ) -> None:
         """A request went the long way; `body_at` is where the frame's header ends.
 
-        It is learnt from if one of its size came before.  What was learnt and never used shows that
-        this client's requests are all different: no more is learnt from it.
+        It is learnt from if one of its size came before.
         """
         size, self._size = self._size, len(frame)
-        if size == len(frame) and (self.memo is None or self.memo.was_used):
-            self.memo = self._learn(broker, connection, frame, body_at, request)
+        if self.memo is not None and self.memo.was_used:
+            self._chances = CHANCES
+        if size != len(frame) or len(frame) > FRAME_BYTES_MAX or not self._chances:
+            return
+        from barnabas.broker.net.memo import Received
+
+        self._chances -= 1
+        version = int.from_bytes(frame[2:4], "big")
+        received = Received(
+            bytes(frame), body_at, request, version, connection.client_id, connection.peer_host
+        )
+        self.memo = self._learn(broker, received)

@@ -56,14 +56,11 @@ class Requests:
         frame = view[start:end]
         habit = connection.habits.get(data[start + 1])
         if habit is not None and habit.memo is not None:
-            quotas = self._quotas
-            is_free = (
-                quotas is None
-                or not quotas.is_active
-                or quotas.of(connection.user, connection.client_id) is None
-            )
-            if is_free and habit.memo.handle(connection, frame):
-                return
+            client_id = habit.memo.client_id
+            if self._limits(connection, client_id) is None:
+                connection.client_id = client_id
+                if habit.memo.handle(connection, frame):
+                    return
         self._handle(connection, frame)
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:

@@ -1,7 +1,8 @@
 """The end of each loop turn: write logs, wake waiting requests, send answers.  In that order.
 
 Nothing is acknowledged before its bytes are in the page cache, and all batches that arrived for a
-partition in one turn are written with one system call.
+partition in one turn are written with one system call.  Where much is received in one turn of the
+event loop, a turn here ends after every 64 reads.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.coordinator.group.classic import members as classic
 from barnabas.coordinator.group.classic.group import ClassicGroup
-from barnabas.coordinator.group.consumer import heartbeat as consumer
+from barnabas.coordinator.group.consumer import steady
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class BeatAgain(NamedTuple):
     def join(self, shard: GroupShard, batch: BatchBuilder, room_bytes: int, now_ms: int) -> Any:
         state, call = shard.state, self.call
         if not isinstance(call.request, HeartbeatRequest):
-            return consumer.join(state, call, batch, room_bytes, now_ms)
+            return steady.join(state, call, batch, room_bytes, now_ms)
         group = state.groups.get(call.request.group_id)
         if not isinstance(group, ClassicGroup):
             return None

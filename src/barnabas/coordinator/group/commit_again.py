@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.coordinator.group.offset_store import NEVER
+from barnabas.coordinator.group.offset_store import BY_RETENTION
 from barnabas.coordinator.group.offsets import check_commit
 from barnabas.coordinator.group.records import OffsetForm, OffsetKey
 from barnabas.coordinator.group.refusals import refuse
@@ -125,7 +125,7 @@ def commit_again(state: GroupState, event: CommitAgain, now_ms: int) -> Decision
                 leader_epoch=leader_epoch,
                 metadata=place.metadata,
                 commit_timestamp=now_ms,
-                expire_timestamp=NEVER,
+                expire_timestamp=BY_RETENTION,
             )
         )
         for place, offset, leader_epoch in zip(

@@ -1,7 +1,8 @@
 """Committed offsets, and those of transactions that are still open.
 
-Durable state: changed by `replay`, `replay_pending` and `replay_end` only.  A group has offsets
-whether or not it has, or ever had, members.
+Durable state: changed by `replay`, `replay_pending` and `replay_end`, and by `put` for who has
+added the record to a batch already.  A group has offsets whether or not it has, or ever had,
+members.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class Committed(NamedTuple):
     """Where in the log it stands, relative to others: the later one wins."""
 
 
-NEVER = -1
-"""When most offsets expire by themselves."""
+BY_RETENTION = -1
+"""When most offsets expire."""
 _NOTHING: Mapping[PartitionKey, Committed] = {}
 
 
@@ -114,7 +115,7 @@ class OffsetStore:
         """A commit outside any transaction: offset, leader epoch, metadata, time."""
         self._position += 1
         self._offsets.setdefault(group, {})[where] = tuple.__new__(
-            Committed, (*value, NEVER, self._position)
+            Committed, (*value, BY_RETENTION, self._position)
         )
 
     def replay_pending(

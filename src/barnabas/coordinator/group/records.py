@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from barnabas.coordinator.runtime_codec import rest_of, size_bound
+from barnabas.coordinator.runtime_codec import rest_of, size_bound, value_at
 from barnabas.coordinator.runtime_types import CoordinatorRecord
 from barnabas.protocol.messages import group_records as gr
 
@@ -116,8 +116,7 @@ class OffsetForm:
         text = metadata.encode()
         value = _OFFSET.pack(_OFFSET_VERSION, 0, 0, len(text)) + text + _LONG.pack(0)
         rest = rest_of((key.wire, value))
-        start = len(rest) - len(value) - 1 + _SHORT.size
-        """Where the offset stands; after the value there is one byte more."""
+        start = value_at(rest, value) + _SHORT.size  # behind the version
         stop = start + _LONG.size + _INT.size
         self._before = rest[:start]
         self._after = rest[stop : -1 - _LONG.size]

@@ -61,6 +61,10 @@ _TOO_LARGE = frozenset(
 )
 
 
+_MESSAGE_MAX = 1_000
+"""Characters of an explanation that a client gets to see."""
+
+
 def refuse(request: Message, error: ApiError, version: int) -> Any:
     """The response to `request` that says nothing but `error`."""
     return _REFUSALS[type(request)](request, error, version)
@@ -184,7 +188,8 @@ def _delete(request: DeleteGroupsRequest, error: ApiError, _: int) -> DeleteGrou
 def _consumer_heartbeat(
     _: ConsumerGroupHeartbeatRequest, error: ApiError, __: int
 ) -> ConsumerGroupHeartbeatResponse:
-    return ConsumerGroupHeartbeatResponse(error_code=_code(error), error_message=error.message)
+    told = error.message[:_MESSAGE_MAX]  # it may hold names as long as a string can be
+    return ConsumerGroupHeartbeatResponse(error_code=_code(error), error_message=told)
 
 
 _REFUSALS: dict[type[Message], Callable[[Any, ApiError, int], Message]] = {

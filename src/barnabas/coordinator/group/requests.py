@@ -13,6 +13,7 @@ from barnabas.coordinator.group.classic import members as classic
 from barnabas.coordinator.group.commit_again import CommitAgain, commit_again
 from barnabas.coordinator.group.consumer import classic_members as mixed
 from barnabas.coordinator.group.consumer import heartbeat as beat
+from barnabas.coordinator.group.consumer import steady
 from barnabas.coordinator.group.consumer.group import ConsumerGroup
 from barnabas.coordinator.group.consumer.leave import leave
 from barnabas.coordinator.group.events import Call, FetchOffsets, TopicsChanged
@@ -104,7 +105,7 @@ def _leave(state: GroupState, call: Call, _: Ticket, now_ms: int) -> Decision:
 
 
 def _consumer_heartbeat(state: GroupState, call: Call, _: Ticket, now_ms: int) -> Decision:
-    decision = beat.without_news(state, call, now_ms)
+    decision = steady.without_news(state, call, now_ms)
     if decision is not None:
         return decision
     beat.validate(call.request, call.version, state.config.consumer_assignors)

@@ -6,6 +6,7 @@ its own always takes the long one.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from wired_broker import Client
 from wired_groups import WiredGroups
 
 from barnabas.base.errors import ErrorCode
-from barnabas.broker.net.beat_memo import BeatMemo
+from barnabas.broker.net import memo
 from barnabas.protocol.apis import ApiKey, api
 from barnabas.protocol.framing import encode_request_header, read_response_header
 from barnabas.protocol.message import Message
@@ -26,6 +27,9 @@ from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHea
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+SUBSCRIBED = struct.pack(">hih1sii", 1, 1, 1, b"t", -1, 0)
+"""To topic `t`, as a classic consumer says it."""
 
 
 def frame(request: Message, version: int, correlation_id: int, client_id: str = "me") -> bytes:
@@ -67,20 +71,6 @@ def world(tmp_path: Path) -> Iterator[WiredGroups]:
     made = WiredGroups(tmp_path)
     yield made
     made.close()
-
-
-@pytest.fixture
-def short_ways(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each heartbeat that a memo was asked for went the short way."""
-    taken: list[bool] = []
-    handle = BeatMemo.handle
-
-    def noted(memo: BeatMemo, connection: Any, data: memoryview) -> bool:
-        taken.append(handle(memo, connection, data))
-        return taken[-1]
-
-    monkeypatch.setattr(BeatMemo, "handle", noted)
-    return taken
 
 
 steps = st.one_of(
@@ -238,6 +228,69 @@ def test_a_coordinator_that_is_one_no_more_refuses(
     assert short_ways == [True, True]
 
 
+def test_a_name_as_long_as_can_be_may_stand_in_a_refusal(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
+    def static(member: str) -> ConsumerGroupHeartbeatRequest:
+        request = join(member)
+        request.instance_id = "i"
+        return request
+
+    client = world.connect()
+    epoch = ask(world, client, static("m"), 1).member_epoch
+    for _ in range(3):
+        ask(world, client, beat("m", epoch, instance_id="i"), 1)
+    ask(world, world.connect(), beat("m", -2, instance_id="i"), 1)
+    assert ask(world, world.connect(), static("x" * 32_760), 1).error_code == ErrorCode.NONE
+
+    answer = ask(world, client, beat("m", epoch, instance_id="i"), 1)
+
+    assert short_ways[-1]
+    assert answer.error_code == ErrorCode.FENCED_INSTANCE_ID
+    assert len(answer.error_message) == 1_000
+
+
+def test_an_answer_that_cannot_be_written_ends_its_connection(
+    world: WiredGroups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, other = world.connect(), world.connect()
+    epoch = ask(world, client, join("m"), 1).member_epoch
+    for _ in range(2):
+        ask(world, client, beat("m", epoch), 1)
+    ask(world, other, join("n"), 1)
+
+    def broken(*_: object) -> None:
+        raise ValueError("no")
+
+    monkeypatch.setattr(memo, "encoded", broken)
+    client.send(frame(beat("m", epoch), 1, 50))
+    client.send(frame(beat("m", epoch), 1, 51))
+    world.run_turn()
+
+    assert client.is_closed
+    assert client.answers() == []
+    assert not other.is_closed
+
+
+def test_who_has_a_quota_takes_the_long_way(world: WiredGroups, short_ways: list[bool]) -> None:
+    """Whoever else spoke on the connection meanwhile."""
+    client = world.connect()
+    epoch = ask(world, client, join("m"), 1).member_epoch
+    for _ in range(3):
+        ask(world, client, beat("m", epoch), 1)
+    assert short_ways == [True]
+    quotas: Any = world.broker.quotas
+    quotas.apply({(("client-id", "me"),): {"request_percentage": 1000.0}})
+
+    ask(world, client, beat("m", epoch), 1)
+    client.send(frame(beat("m", epoch), 1, 9, client_id="free"))
+    world.run_turn()
+    client.answers()
+    ask(world, client, beat("m", epoch), 1)
+
+    assert short_ways == [True]
+
+
 # The classic protocol
 
 
@@ -297,3 +350,31 @@ def test_a_classic_member_learns_what_it_would_learn_the_long_way(
     world.run_turn()
     assert beats(generation) == (ErrorCode.REBALANCE_IN_PROGRESS,) * 2
     assert short_ways == [True] * 3
+
+
+def test_a_classic_member_of_a_consumer_group_learns_the_same(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
+    client = world.connect()
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIBED)],
+    )
+    ask(world, world.connect(), join("modern"), 1)
+    request.member_id = ask(world, client, request, 9).member_id
+    joined = ask(world, client, request, 9)
+    assert joined.error_code == ErrorCode.NONE
+
+    def beat_on(connection: Client) -> int:
+        alive = HeartbeatRequest(
+            group_id="g", generation_id=joined.generation_id, member_id=request.member_id
+        )
+        code: int = ask(world, connection, alive, 4).error_code
+        return code
+
+    codes = [(beat_on(client), beat_on(world.connect())) for _ in range(4)]
+    assert short_ways == [True, True]
+    assert all(one == other for one, other in codes)

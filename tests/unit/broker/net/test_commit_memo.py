@@ -19,7 +19,9 @@ from wired_broker import Client
 from wired_groups import WiredGroups
 
 from barnabas.base.errors import ErrorCode
-from barnabas.broker.net.commit_memo import CommitMemo
+from barnabas.broker.net import commit_memo
+from barnabas.broker.net.habits import CHANCES
+from barnabas.broker.net.memo import Memo
 from barnabas.protocol.apis import ApiKey, api
 from barnabas.protocol.framing import encode_request_header
 from barnabas.protocol.messages.consumer_group_heartbeat import (
@@ -92,20 +94,6 @@ def answers(
         found += [answer for client in clients for answer in client.answers()]
     world.run_turn()
     return found + [answer for client in clients for answer in client.answers()]
-
-
-@pytest.fixture
-def short_ways(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each commit that a memo was asked for went the short way."""
-    taken: list[bool] = []
-    ask = CommitMemo.handle
-
-    def handle(memo: CommitMemo, connection: object, frame: memoryview) -> bool:
-        taken.append(ask(memo, connection, frame))  # type: ignore[arg-type]
-        return taken[-1]
-
-    monkeypatch.setattr(CommitMemo, "handle", handle)
-    return taken
 
 
 offsets = st.tuples(
@@ -219,24 +207,36 @@ def test_a_client_whose_commits_are_all_different_is_not_learnt_from_for_ever(
     world: WiredGroups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[object] = []
-    build = CommitMemo.__init__
+    build = Memo.__init__
 
-    def init(memo: CommitMemo, *facts: object) -> None:
+    def init(memo: Memo, *facts: object) -> None:
         made.append(memo)
         build(memo, *facts)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(CommitMemo, "__init__", init)
+    monkeypatch.setattr(Memo, "__init__", init)
     answers(world, [Commit(offsets=((0, 1, 0, str(n)),)) for n in range(9)], apart=False)
     world.close()
-    assert len(made) == 1
+    assert len(made) == CHANCES
+
+
+def test_commits_of_which_nothing_can_be_learnt_are_not_tried_for_ever(
+    world: WiredGroups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[object] = []
+    monkeypatch.setattr(commit_memo, "learn", lambda _, received: tried.append(received))
+    answers(world, [Commit() for _ in range(9)], apart=False)
+    world.close()
+    assert len(tried) == CHANCES
 
 
 def test_a_connection_keeps_no_large_commit(world: WiredGroups, short_ways: list[bool]) -> None:
-    like = [Commit(client_id="c" * 9_000, offsets=((0, n, 0, ""),)) for n in range(3)]
-    got = answers(world, like, apart=False)
+    long_name = [Commit(client_id="c" * 17_000, offsets=((0, n, 0, ""),)) for n in range(3)]
+    many = [Commit(group="g" * 6_000, offsets=((0, n, 0, ""),) * 3) for n in range(3)]
+    for like in (long_name, many):
+        got = answers(world, like, apart=False)
+        assert [answer[4:] for answer in got] == [got[0][4:]] * 3
     world.close()
     assert short_ways == []
-    assert [answer[4:] for answer in got] == [got[0][4:]] * 3
 
 
 # Who may commit is decided each time.

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 from group_machine import GROUP, GroupMachine, topic, topic_id
+from hypothesis import given
+from hypothesis import strategies as st
 
 from barnabas.coordinator.group.consumer.group import ConsumerGroup
-from barnabas.coordinator.group.consumer.member import MemberState
-from barnabas.coordinator.group.consumer.moving import move_on
+from barnabas.coordinator.group.consumer.member import Member, MemberState
+from barnabas.coordinator.group.consumer.moving import MovingRecords, move_on
 from barnabas.coordinator.runtime_codec import encode, rest_of
 
 T = topic_id("t")
@@ -49,6 +51,31 @@ def test_the_record_is_the_one_that_the_long_way_makes(machine: GroupMachine) ->
     record = records.of(after)
     assert (member.epoch, after.epoch, after.previous_epoch) == (1, 2, 1)
     assert record.value == after.to_current()
+    assert encode(record) == encode(replace(record, wire=None))
+    assert records.rest(after) == rest_of(encode(record))
+
+
+ZEROES = "\0\0\0\0\0\1\0\0\0\0\0\1\1\0"
+"""The value of a member without partitions is such bytes: an id may hold them, too."""
+
+
+@given(
+    st.text(max_size=40) | st.just(ZEROES),
+    st.text(max_size=40) | st.just(f"m{ZEROES}"),
+    st.dictionaries(
+        st.binary(min_size=16, max_size=16), st.frozensets(st.integers(0, 9), min_size=1)
+    ),
+    st.integers(0, 2**31 - 1),
+)
+def test_whatever_the_names_are_the_bytes_are_those_of_the_record(
+    group_id: str, member_id: str, assigned: dict[bytes, frozenset[int]], epoch: int
+) -> None:
+    member = Member(member_id, epoch=1, previous_epoch=1, assigned=assigned)
+    records = MovingRecords(group_id, member)
+
+    after = member._replace(epoch=epoch)
+
+    record = records.of(after)
     assert encode(record) == encode(replace(record, wire=None))
     assert records.rest(after) == rest_of(encode(record))
 

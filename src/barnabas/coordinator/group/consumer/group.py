@@ -1,6 +1,7 @@
 """A consumer group.  All of it is durable, except what is called soft.
 
-Changed by `replay` only.  A decision that takes several steps works on a `Draft` (`draft.py`).
+Changed by `replay`, and by `put` for who has added the record to a batch already.  A decision that
+takes several steps works on a `Draft` (`draft.py`).
 """
 
 from __future__ import annotations
@@ -240,8 +241,8 @@ class ConsumerGroup:
 
     def replay(self, record: CoordinatorRecord) -> bool:
         """Apply a record of this group.  False: the group is forgotten."""
-        if isinstance(record.result, Member):  # see `moving.py`
-            self.members[record.result.member_id] = record.result
+        if isinstance(record.result, Member):
+            self.put(record.result)
             return True
         key, value = record.key, record.value
         match key:
@@ -279,6 +280,10 @@ class ConsumerGroup:
                 assert value is None or isinstance(value, gr.ConsumerGroupRegularExpressionValue)
                 self._replay_regex(key.regular_expression, value)
         return True
+
+    def put(self, member: Member) -> None:
+        """A member that keeps its partitions is at another epoch: see `moving.py`."""
+        self.members[member.member_id] = member
 
     def _replay_topics(self, topics: Iterable[gr.TopicMetadata]) -> None:
         self.subscribed.clear()

@@ -1,13 +1,11 @@
 """ConsumerGroupHeartbeat: join, stay, reconcile.
 
-A heartbeat that says nothing new, of a member that has what it should have, is a few look-ups; if
-it has not, its next step is decided on.  Anything else works on a draft, in the order of the
-records: the member, the patterns, the topics and the epoch, the target, what the member has.
+Those without news are in `steady.py`.  Anything else works on a draft, in the order of the records:
+the member, the patterns, the topics and the epoch, the target, what the member has.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import (
@@ -22,21 +20,16 @@ from barnabas.base.errors import (
 )
 from barnabas.coordinator.group import records
 from barnabas.coordinator.group.classic.group import ClassicGroup
+from barnabas.coordinator.group.consumer.answers import answer_to, assignment_of
 from barnabas.coordinator.group.consumer.convert import end_classic, to_consumer
 from barnabas.coordinator.group.consumer.draft import Draft
 from barnabas.coordinator.group.consumer.group import ConsumerGroup
 from barnabas.coordinator.group.consumer.member import LEFT, LEFT_FOR_NOW, Member
-from barnabas.coordinator.group.consumer.moving import move_on
-from barnabas.coordinator.group.consumer.progress import settle, step
-from barnabas.coordinator.group.consumer.subscriptions import regexes_are_due
+from barnabas.coordinator.group.consumer.progress import settle
 from barnabas.coordinator.group.outcome import Outcome
-from barnabas.coordinator.runtime_codec import RECORD_OVERHEAD
 from barnabas.coordinator.runtime_types import Decision
 from barnabas.protocol.messages.consumer_group_heartbeat import (
-    Assignment,
     ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-    TopicPartitions,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +38,6 @@ if TYPE_CHECKING:
     from barnabas.coordinator.group.events import Call
     from barnabas.coordinator.group.records import Partitions
     from barnabas.coordinator.group.state import GroupState
-    from barnabas.coordinator.runtime_codec import BatchBuilder
 
 CLIENT_CHOOSES_ID_SINCE = 1
 
@@ -94,112 +86,6 @@ def heartbeat(state: GroupState, call: Call, now_ms: int) -> Decision:
     return _Beat(state, call, now_ms).decide()
 
 
-def without_news(state: GroupState, call: Call, now_ms: int) -> Decision | None:
-    """Decide on a heartbeat that says nothing new, and so nothing invalid.  None: it has news."""
-    request: ConsumerGroupHeartbeatRequest = call.request
-    group = state.consumer(request.group_id)
-    if group is not None and request.member_epoch > 0:
-        member = group.members.get(request.member_id)
-        if member is not None and _has_no_news(state, group, member, call, now_ms):
-            return _go_on(state, group, member, now_ms)
-    return None
-
-
-def join(
-    state: GroupState, call: Call, batch: BatchBuilder, room_bytes: int, now_ms: int
-) -> ConsumerGroupHeartbeatResponse | None:
-    """The same where a member is where it should be, or needs but move on: see `Joining`."""
-    request: ConsumerGroupHeartbeatRequest = call.request
-    group = state.consumer(request.group_id)
-    if group is None or request.member_epoch <= 0:
-        return None
-    member = group.members.get(request.member_id)
-    if member is None or not _has_no_news(state, group, member, call, now_ms):
-        return None
-    epoch = member.epoch
-    if not member.is_reconciled(group.target_epoch):
-        moved = move_on(group, member)
-        if moved is None:
-            return None
-        after, moving = moved
-        rest = moving.rest(after)
-        if len(rest) + RECORD_OVERHEAD > room_bytes:
-            return None
-        batch.add_rest(rest, now_ms)
-        group.members[member.member_id] = after
-        epoch = after.epoch
-    interval_ms = _heard(state, group.group_id, member, now_ms)
-    return _unchanged(member.member_id, epoch, interval_ms)
-
-
-def _has_no_news(
-    state: GroupState, group: ConsumerGroup, member: Member, call: Call, now_ms: int
-) -> bool:
-    """The member says nothing new, and there is nothing to do for the group as a whole."""
-    request: ConsumerGroupHeartbeatRequest = call.request
-    return (
-        request.member_epoch == member.epoch
-        and group.epoch == group.target_epoch
-        and request.subscribed_topic_names is None
-        and request.subscribed_topic_regex is None
-        and request.topic_partitions is None
-        and request.server_assignor is None
-        and request.rack_id is None
-        and request.rebalance_timeout_ms == -1
-        and request.instance_id == member.instance_id
-        and call.client_id == member.client_id
-        and call.client_host == member.client_host
-        and member.classic is None
-        and not group.needs_refresh(now_ms)
-        and not (member.regex and regexes_are_due(state, group, now_ms))
-    )
-
-
-def _go_on(state: GroupState, group: ConsumerGroup, member: Member, now_ms: int) -> Decision:
-    """Move a member without news towards its target, if it is not there yet."""
-    group_id = group.group_id
-    if member.is_reconciled(group.target_epoch):
-        interval_ms = _heard(state, group_id, member, now_ms)
-        return Decision((), _unchanged(member.member_id, member.epoch, interval_ms))
-    if (moved := move_on(group, member)) is not None:
-        after, moving = moved
-        interval_ms = _heard(state, group_id, member, now_ms)
-        reply = _unchanged(member.member_id, after.epoch, interval_ms)
-        return Decision((moving.of(after),), reply)
-    draft = Draft(group)
-    after = step(state, draft, member.member_id, owned=None, changed=False, now_ms=now_ms)
-    response = _answer(state, group_id, after, now_ms)
-    if after.assigned != member.assigned:
-        response.assignment = _assignment(after.assigned)
-    return Decision(records=tuple(draft.records), reply=response)
-
-
-def _heard(state: GroupState, group_id: str, member: Member, now_ms: int) -> int:
-    """Begin the member's session anew; the pause that it makes until its next heartbeat."""
-    settings = state.settings_of(group_id)
-    state.touch(group_id, member.member_id, settings.session_timeout_ms, now_ms)
-    return settings.heartbeat_interval_ms
-
-
-def _answer(
-    state: GroupState, group_id: str, member: Member, now_ms: int
-) -> ConsumerGroupHeartbeatResponse:
-    """Begin its session anew; the answer to it, without an assignment."""
-    return ConsumerGroupHeartbeatResponse(
-        member_id=member.member_id,
-        member_epoch=member.epoch,
-        heartbeat_interval_ms=_heard(state, group_id, member, now_ms),
-    )
-
-
-@lru_cache(maxsize=16_384)
-def _unchanged(member_id: str, epoch: int, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
-    """The answer to a member whose assignment stays; nobody changes it."""
-    return ConsumerGroupHeartbeatResponse(
-        member_id=member_id, member_epoch=epoch, heartbeat_interval_ms=interval_ms
-    )
-
-
 class _Beat:
     """One heartbeat on its way through the group."""
 
@@ -234,9 +120,9 @@ class _Beat:
             # What a classic group leaves behind may be no assignment at all: make one.
             bump=self.ended is not None,
         )
-        response = _answer(state, request.group_id, after, now_ms)
+        response = answer_to(state, request.group_id, after, now_ms)
         if self.joins or self.is_full_request() or after.assigned != before.assigned:
-            response.assignment = _assignment(after.assigned)
+            response.assignment = assignment_of(after.assigned)
         out = Outcome()
         if self.ended is not None:
             end_classic(state, self.ended, out, now_ms)
@@ -382,15 +268,6 @@ def replace_static(draft: Draft, existing: Member, member_id: str) -> Member:
 
 def _is_subset(owned: Partitions, assigned: Partitions) -> bool:
     return all(indexes <= assigned.get(topic, frozenset()) for topic, indexes in owned.items())
-
-
-def _assignment(partitions: Partitions) -> Assignment:
-    return Assignment(
-        topic_partitions=[
-            TopicPartitions(topic_id=topic, partitions=sorted(partitions[topic]))
-            for topic in sorted(partitions)
-        ]
-    )
 
 
 def leaves(request: ConsumerGroupHeartbeatRequest) -> bool:

@@ -17,7 +17,7 @@ from barnabas.coordinator.group.records import (
     Partitions,
     topic_partitions,
 )
-from barnabas.coordinator.runtime_codec import encode, rest_of
+from barnabas.coordinator.runtime_codec import encode, rest_of, value_at
 from barnabas.coordinator.runtime_types import CoordinatorRecord
 from barnabas.protocol.messages.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -78,7 +78,7 @@ class MovingRecords:
         assert value is not None, "it is no tombstone"
         self._tail = value[_VERSION_BYTES + _EPOCHS.size :]
         rest = rest_of((self._wire_key, value))
-        at = rest.index(value) + _VERSION_BYTES
+        at = value_at(rest, value) + _VERSION_BYTES
         self._before, self._after = rest[:at], rest[at + _EPOCHS.size :]
 
     def of(self, member: Member) -> CoordinatorRecord:
