@@ -6,7 +6,6 @@ id, offsets and leader epochs, as long as the member reads the same partitions.
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.handlers.group_calls import knows_all
@@ -19,10 +18,9 @@ if TYPE_CHECKING:
     from barnabas.broker.state import Broker
     from barnabas.protocol.messages.offset_commit import OffsetCommitRequest
 
-NUMBERS = Struct(">qi")
+NUMBERS = "qi"
 """Offset and leader epoch, as they stand together in every version from 6 on."""
-MARK = 0x5EED_0FF5_E75
-"""Stands for the offsets while their places are looked for."""
+NUMBERS_BYTES = 12
 VERSION_MIN = 6
 PARTITIONS_MAX = 64
 """Commits of more are rare, and their own work outweighs what is saved."""
@@ -46,7 +44,7 @@ def learn(broker: Broker, received: Received) -> Memo | None:
         return None
     if not received.is_written_as_we_would:
         return None
-    form = FrameForm(received.frame, _places(received), "qi")
+    form = FrameForm(received.frame, _places(received), NUMBERS)
     place = GroupPlace(broker, request.group_id, request.topics)
     pattern = Pattern(request, received.version)
 
@@ -66,19 +64,17 @@ def _kept_bytes(received: Received) -> int:
 
 
 def _places(received: Received) -> list[int]:
-    """Where the numbers stand."""
+    """Where the numbers stand: there the body differs when all of them do."""
     request: OffsetCommitRequest = received.request
     partitions = [p for topic in request.topics for p in topic.partitions]
     numbers = [(p.committed_offset, p.committed_leader_epoch) for p in partitions]
-    for number, p in enumerate(partitions):
-        p.committed_offset, p.committed_leader_epoch = MARK, number
-    marked = request.encode(received.version)
+    bodies = []
+    for other in (0, -1):  # no byte of one is in the other
+        for p in partitions:
+            p.committed_offset = p.committed_leader_epoch = other
+        bodies.append(request.encode(received.version))
     for p, (offset, leader_epoch) in zip(partitions, numbers, strict=True):
         p.committed_offset, p.committed_leader_epoch = offset, leader_epoch
-    places: list[int] = []
-    at = 0
-    for number in range(len(partitions)):
-        at = marked.index(NUMBERS.pack(MARK, number), at)
-        places.append(received.body_at + at)
-        at += NUMBERS.size
-    return places
+    open_bytes = [at for at, (a, b) in enumerate(zip(*bodies, strict=True)) if a != b]
+    assert len(open_bytes) == NUMBERS_BYTES * len(partitions), "nothing else differs"
+    return [received.body_at + at for at in open_bytes[::NUMBERS_BYTES]]

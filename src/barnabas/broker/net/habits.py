@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 FRAME_BYTES_MAX = 16 * 1024
 """There are many connections: of longer requests no memo is made."""
 CHANCES = 3
-"""How often in a row a memo is made in vain: then this client's requests are all different, or not
-of the kind that one can be made of."""
+"""How often in a row a memo is made that is hardly used: then this client's requests are all
+different."""
+WORTH_IT = 8
+"""Uses of a memo that make up for making it."""
 
 
 def _learn_commit(broker: Broker, received: Received) -> Memo | None:
@@ -49,11 +51,12 @@ LEARN: Mapping[int, Learn] = {
 class Habit:
     """The requests of one kind on one connection."""
 
-    __slots__ = ("_chances", "_learn", "_size", "memo")
+    __slots__ = ("_chances", "_learn", "_size", "_useless_size", "memo")
 
     def __init__(self, api_key: int) -> None:
         self._learn = LEARN[api_key]
-        self._size = 0
+        self._size = self._useless_size = 0
+        """Of the last request, and of one of which no memo could be made."""
         self._chances = CHANCES
         self.memo: Memo | None = None
         """For those that are like the last; None until that is known to happen."""
@@ -71,15 +74,24 @@ class Habit:
         It is learnt from if one of its size came before.
         """
         size, self._size = self._size, len(frame)
-        if self.memo is not None and self.memo.was_used:
+        if self.memo is not None and self.memo.uses >= WORTH_IT:
             self._chances = CHANCES
-        if size != len(frame) or len(frame) > FRAME_BYTES_MAX or not self._chances:
+        if (
+            size != len(frame)
+            or len(frame) > FRAME_BYTES_MAX
+            or len(frame) == self._useless_size
+            or not self._chances
+        ):
             return
         from barnabas.broker.net.memo import Received
 
-        self._chances -= 1
         version = int.from_bytes(frame[2:4], "big")
         received = Received(
             bytes(frame), body_at, request, version, connection.client_id, connection.peer_host
         )
-        self.memo = self._learn(broker, received)
+        memo = self._learn(broker, received)
+        if memo is None:
+            self._useless_size = len(frame)
+            return
+        self._chances -= 1
+        self.memo = memo

@@ -51,7 +51,7 @@ class Received(NamedTuple):
 class Memo:
     """What requests of one kind on one connection have in common."""
 
-    __slots__ = ("_answers", "_broker", "_event_of", "_form", "_place", "client_id", "was_used")
+    __slots__ = ("_answers", "_broker", "_event_of", "_form", "_place", "client_id", "uses")
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class Memo:
         self._event_of = event_of
         self._answers = Answers(received.request.api_key, received.version)
         self.client_id = received.client_id
-        self.was_used = False
+        self.uses = 0
 
     def handle(self, connection: Connection, frame: memoryview) -> bool:
         """Have it decided, if this is such a request; False: nothing was done."""
         values = self._form.values(frame)
         if values is None or not self._place.is_known():
             return False
-        self.was_used = True
+        self.uses += 1
         asked = Asked(self._answers, connection, values[CORRELATION_ID])
         self._broker.groups.again(self._place.index, self._event_of(values), asked.answer)
         if not asked.is_answered:

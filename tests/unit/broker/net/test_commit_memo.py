@@ -20,7 +20,7 @@ from wired_groups import WiredGroups
 
 from barnabas.base.errors import ErrorCode
 from barnabas.broker.net import commit_memo
-from barnabas.broker.net.habits import CHANCES
+from barnabas.broker.net.habits import CHANCES, WORTH_IT
 from barnabas.broker.net.memo import Memo
 from barnabas.protocol.apis import ApiKey, api
 from barnabas.protocol.framing import encode_request_header
@@ -226,7 +226,33 @@ def test_commits_of_which_nothing_can_be_learnt_are_not_tried_for_ever(
     monkeypatch.setattr(commit_memo, "learn", lambda _, received: tried.append(received))
     answers(world, [Commit() for _ in range(9)], apart=False)
     world.close()
-    assert len(tried) == CHANCES
+    assert len(tried) == 1
+
+
+def test_a_memo_that_is_worth_it_may_be_followed_by_others(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
+    client = world.connect()
+    for index in (0, 1, 2, 0, 1, 2):
+        for number in range(2 + WORTH_IT):
+            error_of(world, client, Commit(offsets=((index, number, 0, ""),)))
+    world.close()
+    assert short_ways.count(True) >= 6 * WORTH_IT
+
+
+def test_numbers_are_found_whatever_the_names_are(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
+    """Bytes that look like numbers, across the ends of fields."""
+    odd = Commit(version=8, group="x\0\0\5", generation=-288_293_026, member="\0" * 4 + "m" * 112)
+    client = world.connect()
+    for offset in range(3):
+        client.send(odd._replace(offsets=((0, offset, 0, ""),)).frame(offset))
+        world.run_turn()
+    found = {g: o for shard in world.offsets() for g, o in shard["offsets"].items()}  # type: ignore[index]
+    world.close()
+    assert short_ways == [True]
+    assert found["x\0\0\5"]["t", 0][0] == 2
 
 
 def test_a_connection_keeps_no_large_commit(world: WiredGroups, short_ways: list[bool]) -> None:

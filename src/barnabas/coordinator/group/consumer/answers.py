@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from barnabas.coordinator.group.state import GroupState
 
 
+KEPT_ID_MAX = 128
+"""Answers to members with longer ids are not kept: clients choose them."""
+
+
 def heard(state: GroupState, group_id: str, member: Member, now_ms: int) -> int:
     """Begin the member's session anew; the pause that it makes until its next heartbeat."""
     settings = state.settings_of(group_id)
@@ -35,9 +39,14 @@ def answer_to(
     )
 
 
-@lru_cache(maxsize=16_384)
 def unchanged(member_id: str, epoch: int, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
     """The answer to a member whose assignment stays; nobody changes it."""
+    make = _unchanged if len(member_id) <= KEPT_ID_MAX else _unchanged.__wrapped__
+    return make(member_id, epoch, interval_ms)
+
+
+@lru_cache(maxsize=16_384)
+def _unchanged(member_id: str, epoch: int, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(
         member_id=member_id, member_epoch=epoch, heartbeat_interval_ms=interval_ms
     )
