@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from barnabas.base.errors import InvalidRequest, NotEnoughReplicas
 from barnabas.coordinator.runtime import Producer
+from barnabas.coordinator.runtime_writer import ENOUGH_RECORDS
 from barnabas.records.batch import decode_records, read_header
 from barnabas.records.compression import Codec
 
@@ -152,10 +153,10 @@ def test_a_deadline_that_one_sets_is_known() -> None:
 def test_a_batch_with_enough_records_is_appended() -> None:
     rig = Rig(turns=True)
     rig.send(Add(1))
-    replies = [rig.join(Add(1)) for _ in range(63)]
+    replies = [rig.join(Add(1)) for _ in range(ENOUGH_RECORDS - 1)]
 
     assert len(rig.log.batches) == 1
-    assert replies[-1] == [64]
+    assert replies[-1] == [ENOUGH_RECORDS]
 
 
 def test_one_that_waits_for_too_long_is_told_so() -> None:

@@ -2,7 +2,7 @@
 
 Nothing is acknowledged before its bytes are in the page cache, and all batches that arrived for a
 partition in one turn are written with one system call.  Where much is received in one turn of the
-event loop, a turn here ends after every 64 reads.
+event loop, a turn here ends after every 32 reads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.net")
 
 
-ENOUGH = 64
+ENOUGH = 32
 """Reads after which the answers leave, though others wait to be read."""
 
 
