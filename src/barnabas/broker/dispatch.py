@@ -109,6 +109,10 @@ class Later:
         self._callback = self.on_abandon = None
 
 
+NOBODY = Later()
+"""For an answer that nobody has to be told of if the client goes: `abandon` does nothing."""
+
+
 def attempts(later: Later, attempt: Callable[[bool], bool]) -> Callable[[bool], bool]:
     """`attempt`, for parking: if it fails, its client is told, and nobody else is harmed."""
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from barnabas.broker.net.memo import Received
 from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.net.connection import Connection
-    from barnabas.broker.net.memo import Memo, Received
+    from barnabas.broker.net.memo import Memo
     from barnabas.broker.state import Broker
 
-FRAME_BYTES_MAX = 16 * 1024
+FRAME_BYTES_MAX = 8 * 1024
 """There are many connections: of longer requests no memo is made."""
 CHANCES = 3
 """How often in a row a memo is made that is hardly used: then this client's requests are all
@@ -83,8 +84,6 @@ class Habit:
             or not self._chances
         ):
             return
-        from barnabas.broker.net.memo import Received
-
         version = int.from_bytes(frame[2:4], "big")
         received = Received(
             bytes(frame), body_at, request, version, connection.client_id, connection.peer_host

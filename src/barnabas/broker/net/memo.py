@@ -11,7 +11,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from barnabas.broker.dispatch import Later
+from barnabas.broker.dispatch import NOBODY
 from barnabas.broker.net.answers import encoded
 from barnabas.broker.net.frame_form import CORRELATION_ID, FrameForm
 from barnabas.protocol.apis import api
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.requests")
 
 CORRELATION = Struct(">i")
-NOBODY = Later()
-"""For a place in an out list that nobody has to be told of if the client goes."""
 
 
 class Received(NamedTuple):

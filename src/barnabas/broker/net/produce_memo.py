@@ -13,7 +13,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from barnabas.base.errors import ApiError, ErrorCode
-from barnabas.broker.dispatch import Later
+from barnabas.broker.dispatch import NOBODY
 from barnabas.broker.handlers.shared import INTERNAL_TOPICS
 from barnabas.protocol.messages.produce import (
     PartitionProduceResponse,
@@ -37,8 +37,6 @@ RESULT = Struct(">ihqqq")
 together in every version from 5 on."""
 ERROR = Struct(">hqqq")
 """The same without the index: of a batch that is not known to be replicated."""
-NOBODY = Later()
-"""For a place in an out list that nobody has to be told of if the client goes."""
 VERSION_MIN = 7
 FLEXIBLE_SINCE = 9
 HEADER_BYTES = 8

@@ -54,7 +54,7 @@ class Requests:
         if memo is not None and memo.handle(connection, data, view, start, end):
             return
         frame = view[start:end]
-        habit = connection.habits.get(data[start + 1])
+        habit = connection.habits.get(data[start + 1])  # the api key, if that is a small one
         if habit is not None and habit.memo is not None:
             client_id = habit.memo.client_id
             if self._limits(connection, client_id) is None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.net")
 
-
 ENOUGH = 32
 """Reads after which the answers leave, though others wait to be read."""
 

@@ -294,15 +294,19 @@ def test_who_has_a_quota_takes_the_long_way(world: WiredGroups, short_ways: list
 # The classic protocol
 
 
-def classic_member(world: WiredGroups, client: Client) -> tuple[str, int]:
-    """Its id, and the generation in which it is alone."""
-    request = JoinGroupRequest(
+def classic_join(metadata: bytes = b"") -> JoinGroupRequest:
+    return JoinGroupRequest(
         group_id="g",
         session_timeout_ms=10_000,
         rebalance_timeout_ms=10_000,
         protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)],
     )
+
+
+def classic_member(world: WiredGroups, client: Client) -> tuple[str, int]:
+    """Its id, and the generation in which it is alone."""
+    request = classic_join()
     request.member_id = ask(world, client, request, 9).member_id
     client.send(frame(request, 9, 1))
     world.loop.advance(10)
@@ -337,13 +341,7 @@ def test_a_classic_member_learns_what_it_would_learn_the_long_way(
 
     assert [beats(generation) for _ in range(3)] == [(0, 0)] * 3
     assert beats(generation + 1) == (ErrorCode.ILLEGAL_GENERATION,) * 2
-    other = JoinGroupRequest(
-        group_id="g",
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=10_000,
-        protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
-    )
+    other = classic_join()
     joining = world.connect()
     other.member_id = ask(world, joining, other, 9).member_id
     joining.send(frame(other, 9, 1))
@@ -356,13 +354,7 @@ def test_a_classic_member_of_a_consumer_group_learns_the_same(
     world: WiredGroups, short_ways: list[bool]
 ) -> None:
     client = world.connect()
-    request = JoinGroupRequest(
-        group_id="g",
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=10_000,
-        protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIBED)],
-    )
+    request = classic_join(SUBSCRIBED)
     ask(world, world.connect(), join("modern"), 1)
     request.member_id = ask(world, client, request, 9).member_id
     joined = ask(world, client, request, 9)

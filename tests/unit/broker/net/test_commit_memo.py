@@ -256,7 +256,7 @@ def test_numbers_are_found_whatever_the_names_are(
 
 
 def test_a_connection_keeps_no_large_commit(world: WiredGroups, short_ways: list[bool]) -> None:
-    long_name = [Commit(client_id="c" * 17_000, offsets=((0, n, 0, ""),)) for n in range(3)]
+    long_name = [Commit(client_id="c" * 9_000, offsets=((0, n, 0, ""),)) for n in range(3)]
     many = [Commit(group="g" * 6_000, offsets=((0, n, 0, ""),) * 3) for n in range(3)]
     for like in (long_name, many):
         got = answers(world, like, apart=False)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from barnabas.coordinator.group.records import Partitions
     from barnabas.coordinator.group.state import GroupState
 
-
 KEPT_ID_MAX = 128
 """Answers to members with longer ids are not kept: clients choose them."""
 
@@ -31,25 +30,24 @@ def heard(state: GroupState, group_id: str, member: Member, now_ms: int) -> int:
 def answer_to(
     state: GroupState, group_id: str, member: Member, now_ms: int
 ) -> ConsumerGroupHeartbeatResponse:
-    """Begin its session anew; the answer to it, without an assignment."""
-    return ConsumerGroupHeartbeatResponse(
-        member_id=member.member_id,
-        member_epoch=member.epoch,
-        heartbeat_interval_ms=heard(state, group_id, member, now_ms),
-    )
+    """Begin its session anew; the answer to it, to which an assignment may be added."""
+    return _plain(member.member_id, member.epoch, heard(state, group_id, member, now_ms))
 
 
 def unchanged(member_id: str, epoch: int, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
     """The answer to a member whose assignment stays; nobody changes it."""
-    make = _unchanged if len(member_id) <= KEPT_ID_MAX else _unchanged.__wrapped__
-    return make(member_id, epoch, interval_ms)
+    if len(member_id) <= KEPT_ID_MAX:
+        return _kept(member_id, epoch, interval_ms)
+    return _plain(member_id, epoch, interval_ms)
 
 
-@lru_cache(maxsize=16_384)
-def _unchanged(member_id: str, epoch: int, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
+def _plain(member_id: str, epoch: int, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(
         member_id=member_id, member_epoch=epoch, heartbeat_interval_ms=interval_ms
     )
+
+
+_kept = lru_cache(maxsize=16_384)(_plain)
 
 
 def assignment_of(partitions: Partitions) -> Assignment:
