@@ -10,6 +10,7 @@ import select
 import socket
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from barnabas.protocol.apis import ApiKey, api
@@ -17,7 +18,9 @@ from barnabas.protocol.framing import encode_request_header, frame, read_respons
 from barnabas.protocol.message import Message
 
 PATIENCE_S = 60
-ANSWER_BYTES = 1 << 20
+ANSWER_BYTES = 64 * 1024
+"""What is received at once.  Room for more would be mapped and unmapped for every answer, which
+costs this program more than all the rest of its work."""
 
 
 class BadAnswerError(Exception):
@@ -26,13 +29,17 @@ class BadAnswerError(Exception):
 
 def encoded(request: Message, version: int) -> bytes:
     """A whole frame."""
-    header = encode_request_header(api(ApiKey(request.api_key)), version, 1, "bench")
-    return bytes(frame(header + request.encode(version)))
+    return bytes(frame(_header(request.api_key, version) + request.encode(version)))
+
+
+@cache
+def _header(api_key: int, version: int) -> bytes:
+    return bytes(encode_request_header(api(ApiKey(api_key)), version, 1, "bench"))
 
 
 def decoded(answer: bytes, request: type[Message], version: int) -> Any:
     """What an answer, with its length before it, says."""
-    described = api(ApiKey(request.api_key))
+    described = api(request.api_key)
     payload = answer[4:]
     _, at = read_response_header(payload, described, version)
     return described.response.decode(payload, version, at)
@@ -53,6 +60,7 @@ class Crowd:
     def _connect(self, host: str, port: int) -> None:
         connection = socket.create_connection((host, port), timeout=PATIENCE_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.settimeout(None)  # with one, every call would be two; `receive` has its own
         self._index[connection.fileno()] = len(self._sockets)
         self._sockets.append(connection)
         self._poll.register(connection, select.EPOLLIN)

@@ -230,6 +230,8 @@ class Members:
         self._epochs: dict[str, Counter[int]] = {}
         """How many members of each group are at which epoch: looked at after every answer."""
         self._asked: dict[int, Message] = {}
+        self._prepared: dict[int, tuple[Message, bytes]] = {}
+        """The next heartbeat of each member that rests, as a frame."""
         self._resting: deque[tuple[float, int]] = deque()
         self._is_stable = False
 
@@ -248,6 +250,11 @@ class Members:
         if code:
             raise BadAnswerError(f"error {code} to {request!r}")
 
+    def prepare(self) -> None:
+        """Make the members' next heartbeats beforehand: then what is timed is more the broker."""
+        beats = {index: member.heartbeat() for index, member in self.members.items()}
+        self._prepared = {index: (beat, request_bytes(beat)) for index, beat in beats.items()}
+
     def settle(self) -> None:
         """Let all members talk until every group is stable: same epoch, partitions dealt out."""
         deadline = time.monotonic() + SETTLE_S
@@ -257,13 +264,13 @@ class Members:
             if time.monotonic() > deadline:
                 raise BadAnswerError("the groups do not become stable")
             while not self._is_stable and self._resting and self._resting[0][0] <= time.monotonic():
-                index = self._resting.popleft()[1]
-                self._say(index, self.members[index].heartbeat())
+                self._beat(self._resting.popleft()[1])
             wait_s = self._resting[0][0] - time.monotonic() if self._resting else 1.0
             changed = [self._hear(*heard) for heard in self.crowd.receive(max(wait_s, 0.0))]
             if any(changed):
                 self._is_stable = self._look()
         self._resting.clear()
+        self._prepared.clear()
 
     def requests(self, kind: str) -> list[bytes]:
         """What each member says when it beats or commits, in the order of the connections."""
@@ -271,6 +278,14 @@ class Members:
 
     def request_type(self, kind: str) -> type[Message]:
         return type(getattr(next(iter(self.members.values())), kind)())
+
+    def _beat(self, index: int) -> None:
+        prepared = self._prepared.pop(index, None)
+        if prepared is None:
+            self._say(index, self.members[index].heartbeat())
+        else:
+            self._asked[index], frame = prepared
+            self.crowd.send(index, frame)
 
     def _say(self, index: int, request: Message) -> None:
         self._asked[index] = request

@@ -210,8 +210,7 @@ class Runtime:
             or not self._writer.join(slot, event, done, now_ms)
         ):
             self.schedule(partition, event, done, now_ms=now_ms)
-        else:
-            self._note(now_ms + self._commit_timeout_ms)
+        else:  # the batch will be looked at in time already
             self._note(slot.shard.next_deadline())
 
     def broadcast(self, event: Event, *, now_ms: int) -> None:

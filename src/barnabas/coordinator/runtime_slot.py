@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from barnabas.coordinator.runtime_codec import BatchBuilder
 
@@ -34,18 +34,18 @@ def deliver(done: Done, reply: Any) -> None:
         log.exception("a reply could not be delivered")
 
 
-@dataclass(slots=True, eq=False)
-class Waiter:
+class Waiter(NamedTuple):
     """Someone who wants an answer."""
 
     event: Event
     done: Done
 
-    def answer(self, reply: Any) -> None:
-        deliver(self.done, reply)
-
     def refuse(self, error: ApiError) -> None:
-        self.answer(self.event.refuse(error))
+        deliver(self.done, self.event.refuse(error))
+
+
+Reply: TypeAlias = "tuple[Event, Done, Any]"
+"""A waiter with what it is told."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,14 +56,14 @@ class Pending:
     deadline_ms: int
     uncommitted: int = 0
     replayed: bool = False
-    replies: list[tuple[Waiter, Any]] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
     effects: tuple[Any, ...] = ()
 
     def refuse(self, error: ApiError) -> None:
         """Tell everyone who waits for it; the batches themselves go on."""
         replies, self.replies = self.replies, []
-        for waiter, _ in replies:
-            waiter.refuse(error)
+        for event, done, _ in replies:
+            deliver(done, event.refuse(error))
 
 
 class Gathered(BatchBuilder):
@@ -125,7 +125,7 @@ class Slot:
         pending.deadline_ms = deadline_ms
         pending.effects = decision.effects
         if waiter is not None and decision.reply is not None and not decision.answers:
-            pending.replies.append((waiter, decision.reply))  # as most decisions have it
+            pending.replies.append((*waiter, decision.reply))  # as most decisions have it
         else:
             self.collect(decision, waiter, ticket, pending.replies)
         return pending
@@ -135,21 +135,21 @@ class Slot:
         decision: Decision,
         waiter: Waiter | None,
         ticket: Ticket,
-        replies: list[tuple[Waiter, Any]],
+        replies: list[Reply],
     ) -> None:
         """Add the replies of `decision` to `replies`; park `waiter` if it gets none."""
         for answered, reply in decision.answers:
             if answered == ticket and waiter is not None:
                 assert decision.reply is None, "a request is answered once"
-                replies.append((waiter, reply))
+                replies.append((*waiter, reply))
                 waiter = None
             elif (parked := self.parked.pop(answered, None)) is not None:
-                replies.append((parked, reply))
+                replies.append((*parked, reply))
         if waiter is not None:
             if decision.reply is None:
                 self.parked[ticket] = waiter
             else:
-                replies.append((waiter, decision.reply))
+                replies.append((*waiter, decision.reply))
 
     def drain(self, effect: Callable[[int, Any], None] | None) -> None:
         """Answer, in order, everything that rests on committed batches only."""
@@ -160,8 +160,8 @@ class Slot:
             pending = self.pending
             while pending and pending[0].replayed and not pending[0].uncommitted:
                 ready = pending.popleft()
-                for waiter, reply in ready.replies:
-                    deliver(waiter.done, reply)
+                for _, done, reply in ready.replies:
+                    deliver(done, reply)
                 for what in ready.effects:
                     assert effect is not None, "this runtime was given no use for effects"
                     effect(self.partition, what)

@@ -124,7 +124,7 @@ class Writer:
             return False  # to be refused in its turn
         if reply is None:
             return False
-        pending.replies.append((Waiter(event, done), reply))
+        pending.replies.append((event, done, reply))
         pending.deadline_ms = now_ms + self._commit_timeout_ms
         if batch.count >= ENOUGH_RECORDS:
             self._flush(slot)
@@ -143,7 +143,7 @@ class Writer:
             waiter.refuse(NotCoordinator())
             return
         deadline_ms = now_ms + self._commit_timeout_ms
-        pending = Pending(deadline_ms, uncommitted=1, replies=[(waiter, None)])
+        pending = Pending(deadline_ms, uncommitted=1, replies=[(*waiter, None)])
         slot.pending.append(pending)
         try:
             self._appender.append(slot.partition, batch, partial(self._committed, slot, [pending]))

@@ -6,12 +6,14 @@ too: what comes of a heartbeat is decided by the coordinator each time.
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.net.frame_form import FrameForm
 from barnabas.broker.net.group_place import GroupPlace
-from barnabas.broker.net.memo import Memo, Received
-from barnabas.coordinator.group.beat_again import BeatAgain
+from barnabas.broker.net.memo import Answers, Memo, Received
+from barnabas.coordinator.group.beat_again import BeatAgain, Beats
+from barnabas.coordinator.group.consumer.answers import Unchanged
 from barnabas.coordinator.group.events import Call
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 EPOCH = 3
 """Where it stands among the values of a form."""
+SIZE_BYTES = 4
+"""Of an answer, before its correlation id."""
 FRAME_BYTES_MAX = 512
 """What a connection may keep for this, three times or so."""
 
@@ -46,7 +50,13 @@ def learn(broker: Broker, received: Received) -> Memo | None:
         return None
     form = FrameForm(received.frame, [received.body_at + _place(received, epoch_name)], "i")
     place = GroupPlace(broker, request.group_id)
-    return Memo(broker, received, form, place, Beats(received, epoch_name).event_of)
+    host = f"/{received.peer_host}"
+    beats = Beats(Call(request, received.version, received.client_id or "", host))
+
+    def event_of(values: tuple[Any, ...]) -> BeatAgain:
+        return beats.at(values[EPOCH])
+
+    return Memo(broker, received, form, place, event_of=event_of, answers=BeatAnswers(received))
 
 
 def _place(received: Received, epoch_name: str) -> int:
@@ -58,31 +68,40 @@ def _place(received: Received, epoch_name: str) -> int:
         setattr(request, epoch_name, other)
         bodies.append(request.encode(received.version))
     setattr(request, epoch_name, epoch)
-    return next(at for at, (a, b) in enumerate(zip(*bodies, strict=True)) if a != b)
+    return _first_difference(*bodies)
 
 
-class Beats:
-    """The heartbeats of one connection as events: the same one until the epoch is another."""
+def _first_difference(one: bytes, other: bytes) -> int:
+    return next(at for at, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
 
-    __slots__ = ("_epoch", "_epoch_name", "_event", "_fields")
 
-    def __init__(self, received: Received, epoch_name: str) -> None:
-        request = received.request
-        self._epoch_name = epoch_name
-        self._fields = {name: getattr(request, name) for name in type(request).field_defaults}
-        self._epoch: int = self._fields[epoch_name]
-        host = f"/{received.peer_host}"
-        self._event = BeatAgain(Call(request, received.version, received.client_id or "", host))
+class BeatAnswers(Answers):
+    """A member is mostly told nothing but its epoch: then nothing else is written anew."""
 
-    def event_of(self, values: tuple[Any, ...]) -> BeatAgain:
-        """`values` are the frame's, see `FrameForm`."""
-        if values[EPOCH] != self._epoch:
-            self._begin(values[EPOCH])
-        return self._event
+    __slots__ = ("_form", "_interval_ms", "_member_id", "_texts")
 
-    def _begin(self, epoch: int) -> None:
-        """Another epoch.  The event before may still wait for its answer, so it stays as it is."""
-        call = self._event.call
-        self._epoch = self._fields[self._epoch_name] = epoch
-        request = type(call.request)(**self._fields)
-        self._event = BeatAgain(Call(request, call.version, call.client_id, call.client_host))
+    def __init__(self, received: Received) -> None:
+        super().__init__(received)
+        self._member_id: str = received.request.member_id
+        self._interval_ms: int | None = None
+        """For which the form holds, which is not made before it is needed."""
+
+    def encoded(self, answer: Any, correlation_id: int) -> bytes:
+        if type(answer) is not Unchanged:
+            return super().encoded(answer, correlation_id)
+        epoch, interval_ms = answer
+        if interval_ms != self._interval_ms:
+            self._learn(interval_ms)
+        before, between, behind = self._texts
+        return self._form.pack(before, correlation_id, between, epoch, behind)
+
+    def _learn(self, interval_ms: int) -> None:
+        """Find the epoch: there answers differ when it does."""
+        one, other = (
+            self.whole(Unchanged(epoch, interval_ms).message(self._member_id)) for epoch in (0, -1)
+        )
+        at = _first_difference(one, other)
+        self._texts = one[:SIZE_BYTES], one[SIZE_BYTES + 4 : at], one[at + 4 :]
+        lengths = [len(text) for text in self._texts]
+        self._form = Struct(">{}si{}si{}s".format(*lengths))
+        self._interval_ms = interval_ms

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.broker.handlers.group_calls import knows_all
 from barnabas.broker.net.frame_form import FrameForm
 from barnabas.broker.net.group_place import GroupPlace
-from barnabas.broker.net.memo import Memo, Received
+from barnabas.broker.net.memo import Answers, Memo, Received
 from barnabas.coordinator.group.commit_again import CommitAgain, Pattern
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def learn(broker: Broker, received: Received) -> Memo | None:
     def event_of(values: tuple[Any, ...]) -> CommitAgain:
         return CommitAgain(pattern, values[3::3], values[4::3])
 
-    return Memo(broker, received, form, place, event_of)
+    return Memo(broker, received, form, place, event_of=event_of, answers=Answers(received))
 
 
 def _kept_bytes(received: Received) -> int:

@@ -57,14 +57,16 @@ class Memo:
         received: Received,
         form: FrameForm,
         place: GroupPlace,
+        *,
         event_of: Callable[[tuple[Any, ...]], Joining],
+        answers: Answers,
     ) -> None:
         """`event_of` gets the values of a frame, see `FrameForm`."""
         self._broker = broker
         self._form = form
         self._place = place
         self._event_of = event_of
-        self._answers = Answers(received.request.api_key, received.version)
+        self._answers = answers
         self.client_id = received.client_id
         self.uses = 0
 
@@ -86,18 +88,26 @@ class Answers:
 
     __slots__ = ("_behind", "_described", "_last", "_size", "_version")
 
-    def __init__(self, api_key: int, version: int) -> None:
-        self._described = api(api_key)
-        self._version = version
+    def __init__(self, received: Received) -> None:
+        """To requests like this one."""
+        self._described = api(received.request.api_key)
+        self._version = received.version
         self._last: Message | None = None
         self._size = self._behind = b""
         """Of the last, what stands before and behind the correlation id."""
 
-    def encoded(self, answer: Message, correlation_id: int) -> bytes:
+    def encoded(self, answer: Any, correlation_id: int) -> bytes:
+        """`answer` is what the coordinator replied: mostly a message."""
         if answer is not self._last:
-            (whole,) = encoded(self._described, self._version, 0, answer)
+            whole = self.whole(answer)
             self._last, self._size, self._behind = answer, whole[:4], whole[8:]
         return self._size + CORRELATION.pack(correlation_id) + self._behind
+
+    def whole(self, answer: Message) -> bytes:
+        """With correlation id 0."""
+        (parts,) = encoded(self._described, self._version, 0, answer)
+        assert isinstance(parts, bytes), "there are no records in it"
+        return parts
 
     def __str__(self) -> str:
         return self._described.name
@@ -116,7 +126,7 @@ class Asked:
         self.slot: Slot | None = None
         """Its place among the answers, if it was not answered at once."""
 
-    def answer(self, answer: Message) -> None:
+    def answer(self, answer: Any) -> None:
         """What is wrong with it concerns this connection only."""
         self.is_answered = True
         connection = self._connection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from barnabas.coordinator.group.classic import members as classic
 from barnabas.coordinator.group.classic.group import ClassicGroup
@@ -16,19 +16,65 @@ if TYPE_CHECKING:
     from barnabas.coordinator.runtime_codec import BatchBuilder
 
 
-class BeatAgain(NamedTuple):
+class Beats:
+    """The heartbeats of a member on one connection: they differ in their epoch or generation."""
+
+    __slots__ = ("_epoch_name", "_first", "_last", "is_classic", "who")
+
+    def __init__(self, first: Call) -> None:
+        self._first = first
+        self.is_classic = isinstance(first.request, HeartbeatRequest)
+        self._epoch_name = "generation_id" if self.is_classic else "member_epoch"
+        self.who = None if self.is_classic else steady.sender(first)
+        """None, too, if it is a newer heartbeat that has more to say."""
+        self._last = BeatAgain(self, getattr(first.request, self._epoch_name))
+
+    def at(self, epoch: int) -> BeatAgain:
+        """The event; the same one until the epoch is another.
+
+        One before may still wait for its answer, so it stays as it is.
+        """
+        if epoch != self._last.epoch:
+            self._last = BeatAgain(self, epoch)
+        return self._last
+
+    def call(self, epoch: int) -> Call:
+        """The request as a whole."""
+        request = self._first.request
+        fields = {name: getattr(request, name) for name in type(request).field_defaults}
+        return self._first._replace(request=type(request)(**{**fields, self._epoch_name: epoch}))
+
+
+class BeatAgain:
     """The event: a heartbeat of either protocol.  See `Joining`."""
 
-    call: Call
+    __slots__ = ("_call", "beats", "epoch")
+
+    def __init__(self, beats: Beats, epoch: int) -> None:
+        self.beats = beats
+        self.epoch = epoch
+        self._call: Call | None = None
+
+    @property
+    def call(self) -> Call:
+        """For who needs more of it than its epoch."""
+        if self._call is None:
+            self._call = self.beats.call(self.epoch)
+        return self._call
 
     def refuse(self, error: ApiError) -> Any:
         return self.call.refuse(error)
 
     def join(self, shard: GroupShard, batch: BatchBuilder, room_bytes: int, now_ms: int) -> Any:
-        state, call = shard.state, self.call
-        if not isinstance(call.request, HeartbeatRequest):
-            return steady.join(state, call, batch, room_bytes, now_ms)
-        group = state.groups.get(call.request.group_id)
+        state, beats = shard.state, self.beats
+        if beats.who is not None:
+            return steady.join(
+                state, beats.who, self.epoch, batch, room_bytes=room_bytes, now_ms=now_ms
+            )
+        if not beats.is_classic:
+            return None
+        request = self.call.request
+        group = state.groups.get(request.group_id)
         if not isinstance(group, ClassicGroup):
             return None
-        return classic.heartbeat(state, group, call.request, now_ms).reply
+        return classic.heartbeat(state, group, request, now_ms).reply

@@ -46,13 +46,22 @@ def decide(state: GroupState, event: Any, ticket: Ticket, now_ms: int) -> Decisi
         case CommitAgain():
             return commit_again(state, event, now_ms)
         case BeatAgain():
-            return decide(state, event.call, ticket, now_ms)
+            return _beat_again(state, event, ticket, now_ms)
         case FetchOffsets():
             return Decision(reply=offsets.fetch(state, event))
         case TopicsChanged():
             return _topics_changed(state, event)
         case _:
             raise AssertionError(f"no decision for {type(event).__name__}")
+
+
+def _beat_again(state: GroupState, event: BeatAgain, ticket: Ticket, now_ms: int) -> Decision:
+    who = event.beats.who
+    if who is not None:
+        decision = steady.again(state, who, event.epoch, now_ms)
+        if decision is not None:
+            return decision
+    return decide(state, event.call, ticket, now_ms)
 
 
 def _existing(state: GroupState, group_id: str) -> Group:

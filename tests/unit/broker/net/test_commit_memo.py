@@ -209,9 +209,9 @@ def test_a_client_whose_commits_are_all_different_is_not_learnt_from_for_ever(
     made: list[object] = []
     build = Memo.__init__
 
-    def init(memo: Memo, *facts: object) -> None:
+    def init(memo: Memo, *facts: object, **more: object) -> None:
         made.append(memo)
-        build(memo, *facts)  # type: ignore[arg-type]
+        build(memo, *facts, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Memo, "__init__", init)
     answers(world, [Commit(offsets=((0, 1, 0, str(n)),)) for n in range(9)], apart=False)

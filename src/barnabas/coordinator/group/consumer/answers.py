@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     Assignment,
@@ -16,8 +15,17 @@ if TYPE_CHECKING:
     from barnabas.coordinator.group.records import Partitions
     from barnabas.coordinator.group.state import GroupState
 
-KEPT_ID_MAX = 128
-"""Answers to members with longer ids are not kept: clients choose them."""
+
+class Unchanged(NamedTuple):
+    """What there is to tell a member whose assignment stays."""
+
+    epoch: int
+    interval_ms: int
+
+    def message(self, member_id: str) -> ConsumerGroupHeartbeatResponse:
+        return ConsumerGroupHeartbeatResponse(
+            member_id=member_id, member_epoch=self.epoch, heartbeat_interval_ms=self.interval_ms
+        )
 
 
 def heard(state: GroupState, group_id: str, member: Member, now_ms: int) -> int:
@@ -31,23 +39,8 @@ def answer_to(
     state: GroupState, group_id: str, member: Member, now_ms: int
 ) -> ConsumerGroupHeartbeatResponse:
     """Begin its session anew; the answer to it, to which an assignment may be added."""
-    return _plain(member.member_id, member.epoch, heard(state, group_id, member, now_ms))
-
-
-def unchanged(member_id: str, epoch: int, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
-    """The answer to a member whose assignment stays; nobody changes it."""
-    if len(member_id) <= KEPT_ID_MAX:
-        return _kept(member_id, epoch, interval_ms)
-    return _plain(member_id, epoch, interval_ms)
-
-
-def _plain(member_id: str, epoch: int, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
-    return ConsumerGroupHeartbeatResponse(
-        member_id=member_id, member_epoch=epoch, heartbeat_interval_ms=interval_ms
-    )
-
-
-_kept = lru_cache(maxsize=16_384)(_plain)
+    told = Unchanged(member.epoch, heard(state, group_id, member, now_ms))
+    return told.message(member.member_id)
 
 
 def assignment_of(partitions: Partitions) -> Assignment:

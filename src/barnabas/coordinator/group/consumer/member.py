@@ -107,6 +107,11 @@ class Member(NamedTuple):
             revoking=revoking,
         )
 
+    def moved_on(self, epoch: int) -> Self:
+        """A stable member at a later epoch, with what it has."""
+        given = (epoch, self.epoch, MemberState.STABLE, self.assigned, NO_PARTITIONS)
+        return tuple.__new__(type(self), self[:_TOLD_FIELDS] + given)
+
     def _holding(
         self,
         *,

@@ -42,13 +42,7 @@ def move_on(group: ConsumerGroup, member: Member) -> tuple[Member, MovingRecords
     records = group.moving.get(member.member_id)
     if records is None or records.assigned is not member.assigned:
         records = group.moving[member.member_id] = MovingRecords(group.group_id, member)
-    after = member.moved(
-        state=MemberState.STABLE,
-        epoch=group.target_epoch,
-        assigned=member.assigned,
-        revoking=NO_PARTITIONS,
-    )
-    return after, records
+    return member.moved_on(group.target_epoch), records
 
 
 def _subscribed(group: ConsumerGroup, member: Member) -> frozenset[bytes]:
