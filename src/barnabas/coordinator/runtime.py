@@ -190,6 +190,8 @@ class Runtime:
             decision = Decision(reply=event.refuse(UnknownServerError()))
         if not (slot.pending or decision.records) and decision.is_plain_reply:
             deliver(done, decision.reply)  # nothing to wait for: the usual heartbeat
+        elif decision.is_nothing_yet:
+            slot.parked[ticket] = Waiter(event, done)
         else:
             self._writer.carry_out(slot, decision, Waiter(event, done), ticket, now_ms)
             self.due_ms = min(self.due_ms, now_ms + self._commit_timeout_ms)
@@ -210,7 +212,8 @@ class Runtime:
             or not self._writer.join(slot, event, done, now_ms)
         ):
             self.schedule(partition, event, done, now_ms=now_ms)
-        else:  # the batch will be looked at in time already
+        else:
+            self._note(now_ms + self._commit_timeout_ms)
             self._note(slot.shard.next_deadline())
 
     def broadcast(self, event: Event, *, now_ms: int) -> None:

@@ -71,6 +71,11 @@ class Decision(NamedTuple):
     request fails and nothing else."""
 
     @property
+    def is_nothing_yet(self) -> bool:
+        """Who asked has to wait, and that is all."""
+        return self.reply is None and not (self.records or self.answers or self.effects)
+
+    @property
     def is_plain_reply(self) -> bool:
         """There is a reply and nothing else."""
         return self.reply is not None and not (self.records or self.answers or self.effects)

@@ -173,6 +173,21 @@ def test_one_that_waits_for_too_long_is_told_so() -> None:
     assert told == ["COORDINATOR_NOT_AVAILABLE"]
 
 
+def test_one_that_joins_a_batch_for_which_nobody_waited_is_told_so_too() -> None:
+    rig = Rig(turns=True, commit_timeout_ms=500)
+    rig.log.hold = True
+    rig.shard.sum, rig.shard.deadline = 2, 1_000
+    rig.runtime.due_ms = 1_000
+    rig.runtime.tick(1_000)
+    told = rig.join(Add(2), now_ms=1_100)
+    assert rig.shard.joined == 1
+    rig.end_turn()
+
+    assert rig.runtime.due_ms <= 1_600
+    rig.runtime.tick(1_600)
+    assert told == ["COORDINATOR_NOT_AVAILABLE"]
+
+
 events = st.builds(
     Add,
     value=st.integers(0, 3),

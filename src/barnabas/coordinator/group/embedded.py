@@ -40,6 +40,14 @@ def decode_subscription(data: bytes) -> ConsumerProtocolSubscription:
     return ConsumerProtocolSubscription.read(data, 2, read_version(data))[0]
 
 
+def topics_in(subscription: bytes) -> frozenset[str] | None:
+    """The topics that a member reads; None: these bytes do not tell."""
+    try:
+        return frozenset(decode_subscription(subscription).topics)
+    except DecodeError:
+        return None
+
+
 def decode_assignment(data: bytes, topics: Topics) -> tuple[Partitions, bytes]:
     """The partitions of an assignment, as far as their topics exist, and what else is in it."""
     if not data:

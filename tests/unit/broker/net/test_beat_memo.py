@@ -20,6 +20,7 @@ from wired_groups import WiredGroups
 
 from barnabas.base.errors import ErrorCode
 from barnabas.broker.net import memo
+from barnabas.controller.image_types import ResourceType
 from barnabas.protocol.apis import ApiKey, api
 from barnabas.protocol.framing import encode_request_header, read_response_header
 from barnabas.protocol.message import Message
@@ -166,6 +167,43 @@ def test_the_third_of_a_kind_takes_the_short_way(
     told = [ask(world, client, beat("m", epoch), 1, number) for number in range(4)]
     assert short_ways == [True] * 3
     assert [one.member_epoch for one in told] == [epoch] * 4
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_every_version_is_answered_with_the_bytes_of_the_long_way(
+    world: WiredGroups, short_ways: list[bool], version: int
+) -> None:
+    client = world.connect()
+    member = frame(join("m"), version, 0)
+    client.send(member)
+    world.run_turn()
+    (first,) = client.answers()
+    _, at = read_response_header(first, api(ApiKey.CONSUMER_GROUP_HEARTBEAT), version)
+    told: Any = api(ApiKey.CONSUMER_GROUP_HEARTBEAT).response.decode(first, version, at)
+    answers = []
+    for connection in (*[client] * 4, world.connect()):
+        connection.send(frame(beat("m", told.member_epoch), version, -5))
+        world.run_turn()
+        answers += connection.answers()
+    assert short_ways == [True, True]
+    assert answers == [answers[-1]] * 5
+
+
+def test_the_pause_and_the_session_may_change(world: WiredGroups, short_ways: list[bool]) -> None:
+    client = world.connect()
+    epoch = ask(world, client, join("m"), 1).member_epoch
+    pauses = [ask(world, client, beat("m", epoch), 1).heartbeat_interval_ms for _ in range(4)]
+    world.broker.image.configs[ResourceType.GROUP, "g"] = {
+        "consumer.heartbeat.interval.ms": "7000",
+        "consumer.session.timeout.ms": "60000",
+    }
+    assert ask(world, client, beat("m", epoch), 1).heartbeat_interval_ms == 7000
+    world.loop.advance(59.9)
+    assert ask(world, client, beat("m", epoch), 1).error_code == ErrorCode.NONE
+    world.loop.advance(60.1)
+    assert ask(world, client, beat("m", epoch), 1).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert pauses == [5000] * 4
+    assert short_ways == [True] * 5
 
 
 def test_topics_may_come_and_go(world: WiredGroups, short_ways: list[bool]) -> None:

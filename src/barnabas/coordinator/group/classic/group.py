@@ -18,8 +18,7 @@ from barnabas.base.errors import (
     RebalanceInProgress,
     UnknownMemberId,
 )
-from barnabas.coordinator.group.embedded import PROTOCOL_TYPE, decode_subscription
-from barnabas.protocol.errors import DecodeError
+from barnabas.coordinator.group.embedded import PROTOCOL_TYPE, topics_in
 from barnabas.protocol.messages.group_records import GroupMetadataValue, MemberMetadata
 from barnabas.protocol.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponseMember
 
@@ -64,7 +63,10 @@ class ClassicMember:
     sync_ticket: Ticket | None = None
 
     def metadata(self, protocol: str) -> bytes:
-        return next((data for name, data in self.protocols if name == protocol), b"")
+        for name, data in self.protocols:
+            if name == protocol:
+                return data
+        return b""
 
     def vote(self, candidates: set[str]) -> str:
         return next(name for name, _ in self.protocols if name in candidates)
@@ -219,11 +221,12 @@ class ClassicGroup:
         session_timeout_ms: int,
     ) -> None:
         """A member joined again, maybe with other metadata."""
-        self._count(member, -1)
-        member.protocols = protocols
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
-        self._count(member, 1)
+        if member.protocols != protocols:
+            self._count(member, -1)
+            member.protocols = protocols
+            self._count(member, 1)
 
     def park_join(self, member: ClassicMember, ticket: Ticket) -> None:
         """The member's join waits.  An earlier one of it, if any, must have been taken."""
@@ -311,9 +314,10 @@ class ClassicGroup:
     def compute_subscribed(self) -> frozenset[str] | None:
         if not self.is_consumer:
             return None
-        topics: set[str] = set()
-        for member in self.members.values():
-            reads = self.topics_of(member)
+        protocol, topics = self.protocol or "", set[str]()
+        # Most members say the same.
+        for metadata in {member.metadata(protocol) for member in self.members.values()}:
+            reads = topics_in(metadata)
             if reads is None:
                 return None
             topics |= reads
@@ -323,11 +327,7 @@ class ClassicGroup:
         """The topics that a member reads; None: cannot be known."""
         if not self.is_consumer:
             return None
-        try:
-            subscription = decode_subscription(member.metadata(self.protocol or ""))
-        except DecodeError:
-            return None
-        return frozenset(subscription.topics)
+        return topics_in(member.metadata(self.protocol or ""))
 
     def _count(self, member: ClassicMember, change: int) -> None:
         for name in {name for name, _ in member.protocols}:

@@ -189,7 +189,9 @@ class _Join:
     def rejoin(self, member: ClassicMember) -> Decision:
         group = self.group
         earlier = group.take_join(member)
-        self.out.answer(earlier, failed_join(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
+        if earlier is not None:
+            code = ErrorCode.REBALANCE_IN_PROGRESS
+            self.out.answer(earlier, failed_join(member.member_id, code))
         self.update(member)
         group.park_join(member, self.ticket)
         rebalance_or_complete(self.state, group, self.out, self.now_ms)

@@ -80,7 +80,8 @@ def _sync_completing(
     """Followers wait for the leader; its assignment makes the group stable once it is written."""
     out = Outcome()
     earlier, member.sync_ticket = member.sync_ticket, ticket
-    out.answer(earlier, SyncGroupResponse(error_code=int(ErrorCode.REBALANCE_IN_PROGRESS)))
+    if earlier is not None:
+        out.answer(earlier, SyncGroupResponse(error_code=int(ErrorCode.REBALANCE_IN_PROGRESS)))
     _synced(state, group, member)
     if group.leader != member.member_id:
         return out.decision()
