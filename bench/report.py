@@ -165,8 +165,7 @@ group is stable when all members have the same generation or epoch and every par
 That takes a few dozen milliseconds, in which it matters who gets a CPU when the broker and the
 program that plays the members could both run. So it is timed in two ways, with that program as any
 other process and as a batch job, which does not push the broker off its CPU whenever an answer
-comes; the better median counts, for each broker (one of many threads does better in the first way,
-one of a single thread in the second).
+comes; the better median counts, for each broker.
 Of clusters only one runs at a time; the CPU is that of all its processes, the controller included.
 A leader's death: from `kill -9` until the first record that was sent after it is acknowledged. An
 empty follower: its data is removed while it is stopped; from its first answer until all its

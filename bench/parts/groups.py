@@ -179,7 +179,8 @@ def rebalances(
     """A member joins the stable group, then leaves it: medians of the times until it is stable.
 
     How long that takes depends on which of the two programs runs when both could.  So it is
-    measured in both ways, and what counts is the one that is better for the broker at hand.
+    measured in two ways (a batch job does not push the broker off its CPU whenever an answer
+    comes), and what counts is the one that is better for the broker at hand.
     """
     ways = []
     for name, policy in (("any other", os.SCHED_OTHER), ("a batch job", os.SCHED_BATCH)):
@@ -190,13 +191,17 @@ def rebalances(
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         ways.append(way)
         print(f"    members as {name}:", *(f"{key} {value:.1f}" for key, value in way.items()))
-    return {metric: min(way[metric] for way in ways) for metric in ways[0]}
+    best: dict[str, float] = {}
+    for name in ("join", "leave"):
+        way = min(ways, key=lambda way: way[f"{name}_ms"])
+        best |= {metric: way[metric] for metric in (f"{name}_ms", f"{name}_cpu_ms")}
+    return best
 
 
 def _rebalances(
     session: Session, shape: Shape, broker: Broker, members: Members, topic: str
 ) -> dict[str, float]:
-    """A batch job does not push the broker off its CPU whenever an answer comes."""
+    """One by one, a few times."""
     extra = len(members.crowd) - 1
     group_id = members.members[0].group_id
     found: dict[str, list[float]] = {}

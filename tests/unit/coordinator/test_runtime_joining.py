@@ -188,6 +188,20 @@ def test_one_that_joins_a_batch_for_which_nobody_waited_is_told_so_too() -> None
     assert told == ["COORDINATOR_NOT_AVAILABLE"]
 
 
+def test_one_that_joins_a_batch_of_who_waits_for_more_is_told_so_too() -> None:
+    rig = Rig(turns=True, commit_timeout_ms=500)
+    rig.log.hold = True
+    rig.send(Add(1, wait=True), now_ms=1_000)
+    rig.runtime.due_ms = 1_001
+    rig.runtime.tick(1_001)
+    told = rig.join(Add(2), now_ms=1_100)
+    assert rig.shard.joined == 1
+    rig.end_turn()
+
+    rig.runtime.tick(1_600)
+    assert told == ["COORDINATOR_NOT_AVAILABLE"]
+
+
 events = st.builds(
     Add,
     value=st.integers(0, 3),

@@ -1,7 +1,7 @@
 """What is learnt from a heartbeat: those of a member differ in their epoch or generation at most.
 
-That is true of heartbeats that tell nothing new, which are the rule.  Others may be learnt from,
-too: what comes of a heartbeat is decided by the coordinator each time.
+That is true of heartbeats that tell nothing new, which are the rule.  What comes of a heartbeat is
+decided by the coordinator each time.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.net.frame_form import FrameForm
 from barnabas.broker.net.group_place import GroupPlace
-from barnabas.broker.net.memo import Answers, Memo, Received
+from barnabas.broker.net.memo import CORRELATION, Answers, Memo, Received
 from barnabas.coordinator.group.beat_again import BeatAgain, Beats
 from barnabas.coordinator.group.consumer.answers import Unchanged
 from barnabas.coordinator.group.events import Call
-from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
 
 EPOCH = 3
 """Where it stands among the values of a form."""
+EPOCH_BYTES = 4
 SIZE_BYTES = 4
-"""Of an answer, before its correlation id."""
+"""Of an answer, before its correlation id ..."""
+BODY_AT = 8
+"""... behind which the rest of it begins."""
 FRAME_BYTES_MAX = 512
 """What a connection may keep for this, three times or so."""
 
@@ -31,16 +33,12 @@ FRAME_BYTES_MAX = 512
 def learn(broker: Broker, received: Received) -> Memo | None:
     """A memo for heartbeats like this one, or None if it is not of the simple kind."""
     request = received.request
-    if isinstance(request, HeartbeatRequest):
-        epoch_name = "generation_id"
+    host = f"/{received.peer_host}"
+    beats = Beats(Call(request, received.version, received.client_id or "", host))
+    if beats.is_classic:
         is_plain = bool(request.group_id)
     else:
-        epoch_name = "member_epoch"
-        is_plain = (
-            broker.groups.serves_consumer_protocol
-            and request.subscribed_topic_names is None
-            and request.topic_partitions is None
-        )
+        is_plain = beats.who is not None and broker.groups.serves_consumer_protocol
     if (
         not is_plain
         or len(received.frame) > FRAME_BYTES_MAX
@@ -48,15 +46,19 @@ def learn(broker: Broker, received: Received) -> Memo | None:
         or not received.is_written_as_we_would
     ):
         return None
-    form = FrameForm(received.frame, [received.body_at + _place(received, epoch_name)], "i")
+    form = FrameForm(received.frame, [received.body_at + _place(received, beats.epoch_name)], "i")
     place = GroupPlace(broker, request.group_id)
-    host = f"/{received.peer_host}"
-    beats = Beats(Call(request, received.version, received.client_id or "", host))
+    answers = Answers(received) if beats.is_classic else BeatAnswers(received)
+    last = BeatAgain(beats, getattr(request, beats.epoch_name))
 
     def event_of(values: tuple[Any, ...]) -> BeatAgain:
-        return beats.at(values[EPOCH])
+        """The same until the epoch is another; one before may still wait for its answer."""
+        nonlocal last
+        if values[EPOCH] != last.epoch:
+            last = BeatAgain(beats, values[EPOCH])
+        return last
 
-    return Memo(broker, received, form, place, event_of=event_of, answers=BeatAnswers(received))
+    return Memo(broker, received, form, place, event_of=event_of, answers=answers)
 
 
 def _place(received: Received, epoch_name: str) -> int:
@@ -87,8 +89,9 @@ class BeatAnswers(Answers):
         """For which the form holds, which is not made before it is needed."""
 
     def encoded(self, answer: Any, correlation_id: int) -> bytes:
-        if type(answer) is not Unchanged:
-            return super().encoded(answer, correlation_id)
+        if type(answer) is not Unchanged:  # a refusal, or an assignment: not to be kept
+            whole = self.whole(answer)
+            return whole[:SIZE_BYTES] + CORRELATION.pack(correlation_id) + whole[BODY_AT:]
         epoch, interval_ms = answer
         if interval_ms != self._interval_ms:
             self._learn(interval_ms)
@@ -101,7 +104,7 @@ class BeatAnswers(Answers):
             self.whole(Unchanged(epoch, interval_ms).message(self._member_id)) for epoch in (0, -1)
         )
         at = _first_difference(one, other)
-        self._texts = one[:SIZE_BYTES], one[SIZE_BYTES + 4 : at], one[at + 4 :]
+        self._texts = one[:SIZE_BYTES], one[BODY_AT:at], one[at + EPOCH_BYTES :]
         lengths = [len(text) for text in self._texts]
         self._form = Struct(">{}si{}si{}s".format(*lengths))
         self._interval_ms = interval_ms

@@ -97,7 +97,7 @@ class Answers:
         """Of the last, what stands before and behind the correlation id."""
 
     def encoded(self, answer: Any, correlation_id: int) -> bytes:
-        """`answer` is what the coordinator replied: mostly a message."""
+        """`answer` is what the coordinator replied: here a message."""
         if answer is not self._last:
             whole = self.whole(answer)
             self._last, self._size, self._behind = answer, whole[:4], whole[8:]
@@ -105,9 +105,9 @@ class Answers:
 
     def whole(self, answer: Message) -> bytes:
         """With correlation id 0."""
-        (parts,) = encoded(self._described, self._version, 0, answer)
-        assert isinstance(parts, bytes), "there are no records in it"
-        return parts
+        (whole,) = encoded(self._described, self._version, 0, answer)
+        assert isinstance(whole, bytes), "there are no records in it"
+        return whole
 
     def __str__(self) -> str:
         return self._described.name

@@ -19,30 +19,22 @@ if TYPE_CHECKING:
 class Beats:
     """The heartbeats of a member on one connection: they differ in their epoch or generation."""
 
-    __slots__ = ("_epoch_name", "_first", "_last", "is_classic", "who")
+    __slots__ = ("_first", "epoch_name", "is_classic", "who")
 
     def __init__(self, first: Call) -> None:
         self._first = first
         self.is_classic = isinstance(first.request, HeartbeatRequest)
-        self._epoch_name = "generation_id" if self.is_classic else "member_epoch"
+        self.epoch_name = "generation_id" if self.is_classic else "member_epoch"
         self.who = None if self.is_classic else steady.sender(first)
         """None, too, if it is a newer heartbeat that has more to say."""
-        self._last = BeatAgain(self, getattr(first.request, self._epoch_name))
-
-    def at(self, epoch: int) -> BeatAgain:
-        """The event; the same one until the epoch is another.
-
-        One before may still wait for its answer, so it stays as it is.
-        """
-        if epoch != self._last.epoch:
-            self._last = BeatAgain(self, epoch)
-        return self._last
 
     def call(self, epoch: int) -> Call:
         """The request as a whole."""
         request = self._first.request
         fields = {name: getattr(request, name) for name in type(request).field_defaults}
-        return self._first._replace(request=type(request)(**{**fields, self._epoch_name: epoch}))
+        if fields[self.epoch_name] == epoch:
+            return self._first
+        return self._first._replace(request=type(request)(**{**fields, self.epoch_name: epoch}))
 
 
 class BeatAgain:

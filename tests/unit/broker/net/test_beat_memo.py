@@ -19,8 +19,12 @@ from wired_broker import Client
 from wired_groups import WiredGroups
 
 from barnabas.base.errors import ErrorCode
+from barnabas.broker.groups import OFFSETS_TOPIC
 from barnabas.broker.net import memo
 from barnabas.controller.image_types import ResourceType
+from barnabas.coordinator.group.consumer import steady
+from barnabas.coordinator.group.consumer.answers import Unchanged
+from barnabas.coordinator.group.events import TopicsChanged
 from barnabas.protocol.apis import ApiKey, api
 from barnabas.protocol.framing import encode_request_header, read_response_header
 from barnabas.protocol.message import Message
@@ -79,8 +83,10 @@ steps = st.one_of(
     st.tuples(st.just("beat"), st.sampled_from("ab"), st.just(0)),
     st.tuples(st.just("own"), st.sampled_from("ab"), st.just(0)),
     st.tuples(st.sampled_from(["join", "leave"]), st.sampled_from("abc"), st.just(0)),
+    st.tuples(st.just("all beat"), st.just(""), st.just(0)),
 )
-"""A heartbeat with the member's epoch or one beside it, or with what it was told to have, ..."""
+"""A heartbeat with the member's epoch or one beside it, or with what it was told to have, ...
+or those of all in one turn, when a new assignment may be made."""
 
 
 @given(st.lists(steps, max_size=25), st.sets(st.integers(0, 35)))
@@ -94,33 +100,50 @@ def test_both_ways_give_the_same_answers(
             got = Play(short, apart=False).run(script, together)
             assert got == Play(long, apart=True).run(script, together)
             assert short.offsets() == long.offsets()
+            assert sessions(short) == sessions(long)
             assert short.offsets() == short.offsets(short.coordinator())
         finally:
             short.close()
             long.close()
 
 
+def sessions(world: WiredGroups) -> list[dict[Any, int]]:
+    """When who is removed if it is not heard of."""
+    shards: list[Any] = [world.groups.runtime.shard(index) for index in range(2)]
+    return [dict(shard.state.timers._due) for shard in shards]
+
+
 class Play:
-    """Three members; each has a connection, or, if `apart`, each of their requests."""
+    """Five members; each has a connection, or, if `apart`, each of their requests."""
 
     def __init__(self, world: WiredGroups, *, apart: bool) -> None:
         self._world = world
         self._apart = apart
-        self._clients = {member: world.connect() for member in "abc"}
-        self._epochs = dict.fromkeys("abc", 0)
-        self._owned: dict[str, Any] = dict.fromkeys("abc", None)
+        self._clients = {member: world.connect() for member in "abcde"}
+        self._epochs = dict.fromkeys("abcde", 0)
+        self._owned: dict[str, Any] = dict.fromkeys("abcde", None)
         self._asked: list[tuple[str, Client]] = []
         self._told: list[tuple[int, Any]] = []
 
     def run(self, script: list[tuple[str, str, int]], together: set[int]) -> list[tuple[int, Any]]:
-        """The answers with their numbers.  Two members are there before the script begins."""
-        begin = [("join", "a", 0), ("join", "b", 0), *[("beat", "a", 0), ("beat", "b", 0)] * 3]
+        """The answers with their numbers.  Four members are there before the script begins."""
+        begin = [(what, member, 0) for what in ("join", *["beat"] * 3) for member in "abde"]
         for number, (what, member, beside) in enumerate([*begin, *script]):
-            self._ask(number, what, member, beside)
+            if what == "all beat":
+                self._all_beat(number)
+            else:
+                self._ask(number, what, member, beside)
             if number not in together:
                 self._end_turn()
         self._end_turn()
         return self._told
+
+    def _all_beat(self, number: int) -> None:
+        self._end_turn()
+        self._world.loop.advance(1.1)
+        for member, epoch in self._epochs.items():
+            if epoch > 0:
+                self._ask(number, "beat", member, 0)
 
     def _ask(self, number: int, what: str, member: str, beside: int) -> None:
         epoch = self._epochs[member]
@@ -167,6 +190,79 @@ def test_the_third_of_a_kind_takes_the_short_way(
     told = [ask(world, client, beat("m", epoch), 1, number) for number in range(4)]
     assert short_ways == [True] * 3
     assert [one.member_epoch for one in told] == [epoch] * 4
+
+
+def test_members_that_keep_what_they_have_join_a_batch(
+    world: WiredGroups, short_ways: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When one without partitions leaves, the others move to the next epoch, all in one batch."""
+    joined = []
+    real = steady.join
+
+    def noted(*about: Any, **more: Any) -> Unchanged | None:
+        joined.append(real(*about, **more))
+        return joined[-1]
+
+    monkeypatch.setattr(steady, "join", noted)
+    names = "abcde"
+    clients = {name: world.connect() for name in names}
+    for name in (*names, "leaver"):
+        ask(world, clients.get(name) or world.connect(), join(name), 1)
+        world.loop.advance(1.1)
+    epochs = dict.fromkeys(names, 0)
+    for _ in range(5):
+        for name in names:
+            known = beat(name, epochs[name]) if epochs[name] else join(name)
+            epochs[name] = ask(world, clients[name], known, 1).member_epoch
+    assert len(set(epochs.values())) == 1
+    ask(world, world.connect(), beat("leaver", -1), 1)
+    world.loop.advance(1.1)
+    joined.clear()
+    short_ways.clear()
+    world.run_turn()
+    before = written(world)
+
+    for name in names:
+        clients[name].send(frame(beat(name, epochs[name]), 1, 5))
+    world.run_turn()
+
+    told = [client.answers() for client in clients.values()]
+    assert short_ways == [True] * 5
+    next_epoch = max(epochs.values()) + 1
+    assert [reply and reply.epoch for reply in joined] == [next_epoch] * 4  # the first begins it
+    described = api(ApiKey.CONSUMER_GROUP_HEARTBEAT)
+    for name, (answer,) in zip(names, told, strict=True):
+        response: Any = described.response.decode(answer, 1, 5)
+        assert (response.member_id, response.member_epoch) == (name, next_epoch)
+    assert written(world) - before == 6, "the target and five members"
+    assert world.offsets() == world.offsets(world.coordinator())
+    for timers in sessions(world):
+        for (kind, _, _), due in timers.items():
+            assert kind != "session" or due == world.groups.now_ms() + 45_000
+
+
+def written(world: WiredGroups) -> int:
+    """Records of the coordinator."""
+    return sum(world.partition(OFFSETS_TOPIC, index).log.end_offset for index in range(2))
+
+
+def test_an_assignment_is_not_kept(world: WiredGroups, short_ways: list[bool]) -> None:
+    """It may be long, and there are many connections."""
+    client = world.connect()
+    epoch = ask(world, client, join("m", ["t", "more"]), 1).member_epoch
+    for _ in range(3):
+        epoch = ask(world, client, beat("m", epoch), 1).member_epoch
+    world.topic("more", 2)
+    world.loop.advance(1.1)
+    world.groups.runtime.broadcast(
+        TopicsChanged(changed=frozenset({"more"})), now_ms=world.groups.now_ms()
+    )
+    answer = ask(world, client, beat("m", epoch), 1)
+    assert len(answer.assignment.topic_partitions) == 2
+    assert short_ways == [True, True]
+    kept = client.connection.habits[ApiKey.CONSUMER_GROUP_HEARTBEAT].memo
+    assert kept is not None
+    assert kept._answers._last is None
 
 
 @pytest.mark.parametrize("version", [0, 1])

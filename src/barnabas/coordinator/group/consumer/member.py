@@ -110,7 +110,7 @@ class Member(NamedTuple):
     def moved_on(self, epoch: int) -> Self:
         """A stable member at a later epoch, with what it has."""
         given = (epoch, self.epoch, MemberState.STABLE, self.assigned, NO_PARTITIONS)
-        return tuple.__new__(type(self), self[:_TOLD_FIELDS] + given)
+        return type(self)._make(self[:_TOLD_FIELDS] + given)
 
     def _holding(
         self,
@@ -121,10 +121,7 @@ class Member(NamedTuple):
         assigned: Partitions,
         revoking: Partitions,
     ) -> Self:
-        """The member with all that it was given replaced.
-
-        Done for every member in every epoch, twice, and much cheaper than `_replace`.
-        """
+        """The member with all that it was given replaced: much cheaper than `_replace`."""
         given = (epoch, previous_epoch, state, assigned, revoking)
         return type(self)._make(self[:_TOLD_FIELDS] + given)
 

@@ -73,7 +73,7 @@ def without_news(state: GroupState, call: Call, now_ms: int) -> Decision | None:
 
 
 def again(state: GroupState, who: Sender, epoch: int, now_ms: int) -> Decision | None:
-    """The same, for who has the answers written: the reply may be `Unchanged`."""
+    """The same for a caller that can write `Unchanged`, as the reply then mostly is."""
     found = _member_without_news(state, who, epoch, now_ms)
     if found is None:
         return None
