@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from operator import attrgetter
+from typing import NamedTuple, TypeAlias
 
 from barnabas.coordinator.group.records import Partitions
 
@@ -12,8 +13,7 @@ Assignment: TypeAlias = dict[str, Partitions]
 """Partitions by member and topic; a member that gets nothing may be missing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberSpec:
+class MemberSpec(NamedTuple):
     """One member.  `order` is what members are sorted by: the instance id, if there is one."""
 
     member_id: str
@@ -33,4 +33,4 @@ class Spec:
     """How many each topic has."""
 
     def sorted_members(self) -> list[MemberSpec]:
-        return sorted(self.members, key=lambda m: (m.order, m.member_id))
+        return sorted(self.members, key=attrgetter("order", "member_id"))

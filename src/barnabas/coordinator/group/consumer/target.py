@@ -11,6 +11,8 @@ from barnabas.coordinator.group.records import NO_PARTITIONS
 from barnabas.coordinator.group.state import ASSIGN
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from barnabas.coordinator.group.consumer.draft import Draft
     from barnabas.coordinator.group.consumer.group import ConsumerGroup
     from barnabas.coordinator.group.consumer.member import Member
@@ -27,31 +29,30 @@ def subscribed_ids(group: ConsumerGroup, member: Member) -> frozenset[bytes]:
 def assign(state: GroupState, draft: Draft) -> None:
     """Make the target of the group's epoch.  Only what changes is written."""
     group = draft.group
-    ids: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
-    for member in group.members.values():  # most read the same: look each combination up once
-        if (member.names, member.regex) not in ids:
-            ids[member.names, member.regex] = subscribed_ids(group, member)
     default = state.config.consumer_assignors[0]
     assignor = ASSIGNORS.get(group.assignor(default)) or ASSIGNORS[default]
     spec = Spec(
-        members=tuple(
-            MemberSpec(
-                member_id=member.member_id,
-                order=member.instance_id or member.member_id,
-                topics=ids[member.names, member.regex],
-                target=group.target_of(member.member_id),
-            )
-            for member in group.members.values()
-        ),
+        members=tuple(_members(group)),
         partitions={info.id: info.partitions for info in group.topics.values()},
     )
     assignment = assignor(spec)
     for member_id in sorted(group.members):
         target = assignment.get(member_id, NO_PARTITIONS)
-        before = group.target_of(member_id)
+        before = group.target.get(member_id, NO_PARTITIONS)
         if target is not before and target != before:
             draft.write(records.consumer_target(group.group_id, member_id, target))
     draft.write(records.consumer_target_epoch(group.group_id, group.epoch))
+
+
+def _members(group: ConsumerGroup) -> Iterator[MemberSpec]:
+    ids: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
+    for member_id, member in group.members.items():
+        chosen = member.names, member.regex
+        topics = ids.get(chosen)
+        if topics is None:  # most read the same: each combination is looked up once
+            topics = ids[chosen] = subscribed_ids(group, member)
+        target = group.target.get(member_id, NO_PARTITIONS)
+        yield MemberSpec(member_id, member.instance_id or member_id, topics, target)
 
 
 def assign_when_due(
