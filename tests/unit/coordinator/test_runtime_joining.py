@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -159,45 +160,37 @@ def test_a_batch_with_enough_records_is_appended() -> None:
     assert replies[-1] == [ENOUGH_RECORDS]
 
 
-def test_one_that_waits_for_too_long_is_told_so() -> None:
+def _asked(rig: Rig) -> None:
+    rig.send(Add(1), now_ms=1_000)
+
+
+def _time_is_up(rig: Rig) -> None:
+    """Nobody waits for the batch that a timer begins."""
+    rig.shard.sum, rig.shard.deadline = 2, 1_000
+    rig.runtime.due_ms = 1_000
+    rig.runtime.tick(1_000)
+
+
+def _waits_for_more(rig: Rig) -> None:
+    """Who began the batch waits for something else, and a timer has run since."""
+    rig.send(Add(1, wait=True), now_ms=1_000)
+    rig.runtime.due_ms = 1_001
+    rig.runtime.tick(1_001)
+
+
+@pytest.mark.parametrize("begin", [_asked, _time_is_up, _waits_for_more])
+def test_one_that_waits_for_too_long_is_told_so(begin: Callable[[Rig], None]) -> None:
+    """Whoever began the batch that it joins."""
     rig = Rig(turns=True, commit_timeout_ms=500)
     rig.log.hold = True
-    rig.send(Add(1), now_ms=1_000)
+    begin(rig)
     told = rig.join(Add(2), now_ms=1_100)
+    assert rig.shard.joined == 1
     rig.end_turn()
 
     rig.runtime.tick(1_599)
     assert told == []
     assert rig.runtime.due_ms <= 1_600
-    rig.runtime.tick(1_600)
-    assert told == ["COORDINATOR_NOT_AVAILABLE"]
-
-
-def test_one_that_joins_a_batch_for_which_nobody_waited_is_told_so_too() -> None:
-    rig = Rig(turns=True, commit_timeout_ms=500)
-    rig.log.hold = True
-    rig.shard.sum, rig.shard.deadline = 2, 1_000
-    rig.runtime.due_ms = 1_000
-    rig.runtime.tick(1_000)
-    told = rig.join(Add(2), now_ms=1_100)
-    assert rig.shard.joined == 1
-    rig.end_turn()
-
-    assert rig.runtime.due_ms <= 1_600
-    rig.runtime.tick(1_600)
-    assert told == ["COORDINATOR_NOT_AVAILABLE"]
-
-
-def test_one_that_joins_a_batch_of_who_waits_for_more_is_told_so_too() -> None:
-    rig = Rig(turns=True, commit_timeout_ms=500)
-    rig.log.hold = True
-    rig.send(Add(1, wait=True), now_ms=1_000)
-    rig.runtime.due_ms = 1_001
-    rig.runtime.tick(1_001)
-    told = rig.join(Add(2), now_ms=1_100)
-    assert rig.shard.joined == 1
-    rig.end_turn()
-
     rig.runtime.tick(1_600)
     assert told == ["COORDINATOR_NOT_AVAILABLE"]
 

@@ -89,7 +89,7 @@ steps = st.one_of(
 or those of all in one turn, when a new assignment may be made."""
 
 
-@given(st.lists(steps, max_size=25), st.sets(st.integers(0, 35)))
+@given(st.lists(steps, max_size=25), st.sets(st.integers(0, 45)))
 def test_both_ways_give_the_same_answers(
     script: list[tuple[str, str, int]], together: set[int]
 ) -> None:
@@ -270,8 +270,7 @@ def test_every_version_is_answered_with_the_bytes_of_the_long_way(
     world: WiredGroups, short_ways: list[bool], version: int
 ) -> None:
     client = world.connect()
-    member = frame(join("m"), version, 0)
-    client.send(member)
+    client.send(frame(join("m"), version, 0))
     world.run_turn()
     (first,) = client.answers()
     _, at = read_response_header(first, api(ApiKey.CONSUMER_GROUP_HEARTBEAT), version)
