@@ -6,6 +6,7 @@ decided by the coordinator each time.
 
 from __future__ import annotations
 
+from functools import cache
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,10 @@ def learn(broker: Broker, received: Received) -> Memo | None:
         return None
     form = FrameForm(received.frame, [received.body_at + _place(received, beats.epoch_name)], "i")
     place = GroupPlace(broker, request.group_id)
-    answers = Answers(received) if beats.is_classic else BeatAnswers(received)
+    if beats.is_classic:
+        answers = _classic_answers(received.request.api_key, received.version)
+    else:
+        answers = BeatAnswers(received)
     last = BeatAgain(beats, getattr(request, beats.epoch_name))
 
     def event_of(values: tuple[Any, ...]) -> BeatAgain:
@@ -59,6 +63,12 @@ def learn(broker: Broker, received: Received) -> Memo | None:
         return last
 
     return Memo(broker, received, form, place, event_of=event_of, answers=answers)
+
+
+@cache
+def _classic_answers(api_key: int, version: int) -> Answers:
+    """For all connections: they are told the same, that all is well or that they must join."""
+    return Answers(api_key, version)
 
 
 def _place(received: Received, epoch_name: str) -> int:
@@ -83,7 +93,7 @@ class BeatAnswers(Answers):
     __slots__ = ("_form", "_interval_ms", "_member_id", "_texts")
 
     def __init__(self, received: Received) -> None:
-        super().__init__(received)
+        super().__init__(received.request.api_key, received.version)
         self._member_id: str = received.request.member_id
         self._interval_ms: int | None = None
         """For which the form holds, which is not made before it is needed."""

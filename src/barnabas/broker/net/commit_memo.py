@@ -51,7 +51,8 @@ def learn(broker: Broker, received: Received) -> Memo | None:
     def event_of(values: tuple[Any, ...]) -> CommitAgain:
         return CommitAgain(pattern, values[3::3], values[4::3])
 
-    return Memo(broker, received, form, place, event_of=event_of, answers=Answers(received))
+    answers = Answers(request.api_key, received.version)
+    return Memo(broker, received, form, place, event_of=event_of, answers=answers)
 
 
 def _kept_bytes(received: Received) -> int:

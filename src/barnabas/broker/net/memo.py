@@ -84,14 +84,13 @@ class Memo:
 
 
 class Answers:
-    """Writes the answers of a memo.  The same object as the last is not encoded again."""
+    """Writes the answers of memos.  The same object as the last is not encoded again."""
 
     __slots__ = ("_behind", "_described", "_last", "_size", "_version")
 
-    def __init__(self, received: Received) -> None:
-        """To requests like this one."""
-        self._described = api(received.request.api_key)
-        self._version = received.version
+    def __init__(self, api_key: int, version: int) -> None:
+        self._described = api(api_key)
+        self._version = version
         self._last: Message | None = None
         self._size = self._behind = b""
         """Of the last, what stands before and behind the correlation id."""

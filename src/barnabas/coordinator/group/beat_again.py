@@ -13,17 +13,27 @@ if TYPE_CHECKING:
     from barnabas.base.errors import ApiError
     from barnabas.coordinator.group.events import Call
     from barnabas.coordinator.group.shard import GroupShard
+    from barnabas.coordinator.group.state import GroupState
     from barnabas.coordinator.runtime_codec import BatchBuilder
+    from barnabas.coordinator.runtime_types import Decision
 
 
 class Beats:
     """The heartbeats of a member on one connection: they differ in their epoch or generation."""
 
-    __slots__ = ("_first", "epoch_name", "is_classic", "who")
+    __slots__ = (
+        *("_first", "epoch_name", "group_id", "instance_id", "is_classic", "member_id", "who"),
+    )
 
     def __init__(self, first: Call) -> None:
         self._first = first
-        self.is_classic = isinstance(first.request, HeartbeatRequest)
+        request = first.request
+        self.group_id: str = request.group_id
+        self.member_id: str = request.member_id
+        self.is_classic = isinstance(request, HeartbeatRequest)
+        self.instance_id: str | None = (
+            request.group_instance_id if self.is_classic else request.instance_id
+        )
         self.epoch_name = "generation_id" if self.is_classic else "member_epoch"
         self.who = None if self.is_classic else steady.sender(first)
         """None, too, if it is a newer heartbeat that has more to say."""
@@ -65,8 +75,15 @@ class BeatAgain:
             )
         if not beats.is_classic:
             return None
-        request = self.call.request
-        group = state.groups.get(request.group_id)
-        if not isinstance(group, ClassicGroup):
-            return None
-        return classic.heartbeat(state, group, request, now_ms).reply
+        decision = classic_again(state, beats, self.epoch, now_ms)
+        return None if decision is None else decision.reply
+
+
+def classic_again(state: GroupState, beats: Beats, generation: int, now_ms: int) -> Decision | None:
+    """Decide on a heartbeat of the classic protocol; None: the group speaks the newer one."""
+    group = state.groups.get(beats.group_id)
+    if type(group) is not ClassicGroup:
+        return None
+    return classic.heartbeat(
+        state, group, beats.member_id, beats.instance_id, generation=generation, now_ms=now_ms
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from barnabas.base.errors import UnknownMemberId
 from barnabas.coordinator.group import describe, offsets
-from barnabas.coordinator.group.beat_again import BeatAgain
+from barnabas.coordinator.group.beat_again import BeatAgain, classic_again
 from barnabas.coordinator.group.classic import join as classic_join
 from barnabas.coordinator.group.classic import members as classic
 from barnabas.coordinator.group.commit_again import CommitAgain, commit_again
@@ -56,12 +56,13 @@ def decide(state: GroupState, event: Any, ticket: Ticket, now_ms: int) -> Decisi
 
 
 def _beat_again(state: GroupState, event: BeatAgain, ticket: Ticket, now_ms: int) -> Decision:
-    who = event.beats.who
-    if who is not None:
-        decision = steady.again(state, who, event.epoch, now_ms)
-        if decision is not None:
-            return decision
-    return decide(state, event.call, ticket, now_ms)
+    beats = event.beats
+    decision = None
+    if beats.is_classic:
+        decision = classic_again(state, beats, event.epoch, now_ms)
+    elif beats.who is not None:
+        decision = steady.again(state, beats.who, event.epoch, now_ms)
+    return decide(state, event.call, ticket, now_ms) if decision is None else decision
 
 
 def _existing(state: GroupState, group_id: str) -> Group:
@@ -100,7 +101,15 @@ def _heartbeat(state: GroupState, call: Call, _: Ticket, now_ms: int) -> Decisio
     group = _existing(state, call.request.group_id)
     if isinstance(group, ConsumerGroup):
         return mixed.heartbeat(state, group, call.request, now_ms)
-    return classic.heartbeat(state, group, call.request, now_ms)
+    request: HeartbeatRequest = call.request
+    return classic.heartbeat(
+        state,
+        group,
+        request.member_id,
+        request.group_instance_id,
+        generation=request.generation_id,
+        now_ms=now_ms,
+    )
 
 
 def _leave(state: GroupState, call: Call, _: Ticket, now_ms: int) -> Decision:

@@ -16,10 +16,8 @@ from barnabas.coordinator.group.records import Partitions
 def assign_uniform(spec: Spec) -> Assignment:
     if not spec.members:
         return {}
-    first = spec.members[0].topics
-    if all(member.topics == first for member in spec.members):
-        return _assign_alike(spec, first)
-    return _assign_mixed(spec)
+    topics = {member.topics for member in spec.members}
+    return _assign_mixed(spec) if len(topics) > 1 else _assign_alike(spec, topics.pop())
 
 
 def _assign_alike(spec: Spec, topics: frozenset[bytes]) -> Assignment:
@@ -27,19 +25,23 @@ def _assign_alike(spec: Spec, topics: frozenset[bytes]) -> Assignment:
     members = spec.sorted_members()
     total = sum(spec.partitions[topic] for topic in topics)
     quota, extra = divmod(total, len(members))
+    all_valid = _are_valid([member.target for member in members], topics, spec)
     taken: dict[bytes, set[int]] = {topic: set() for topic in topics}
-    kept: dict[str, tuple[Partitions, int]] = {}
+    kept: list[tuple[str, Partitions, int]] = []
     for member in members:
-        mine, count = _still_valid(member.target, taken, spec)
-        allowed = quota
-        if count > quota and extra:
-            allowed += 1
-            extra -= 1
-        if count > allowed:
-            mine, count = _first(mine, allowed), allowed
+        mine = member.target
+        if all_valid:
+            count = sum(map(len, mine.values()))
+        else:
+            mine, count = _still_valid(mine, taken, spec)
+        if count > quota:
+            allowed = quota + 1 if extra else quota
+            extra = max(extra - 1, 0)
+            if count > allowed:
+                mine, count = _first(mine, allowed), allowed
         for topic, indexes in mine.items():
             taken[topic] |= indexes
-        kept[member.member_id] = mine, count
+        kept.append((member.member_id, mine, count))
     free = iter(
         (topic, index)
         for topic in sorted(topics)
@@ -47,15 +49,29 @@ def _assign_alike(spec: Spec, topics: frozenset[bytes]) -> Assignment:
         if index not in taken[topic]
     )
     result: Assignment = {}
-    for member_id, (mine, count) in kept.items():
+    for member_id, mine, count in kept:
         missing = quota - count
         if missing >= 0 and extra:
             missing += 1
             extra -= 1
-        more = list(islice(free, missing)) if missing > 0 else []
-        result[member_id] = _joined(mine, more) if more else mine
+        result[member_id] = _joined(mine, list(islice(free, missing))) if missing > 0 else mine
     assert next(free, None) is None, "every partition is assigned"
     return result
+
+
+def _are_valid(targets: list[Partitions], topics: frozenset[bytes], spec: Spec) -> bool:
+    """Whether all that the targets have is still there to have, and nothing is in two of them."""
+    found: dict[bytes, list[frozenset[int]]] = {topic: [] for topic in topics}
+    for target in targets:
+        for topic, indexes in target.items():
+            if topic not in found:
+                return False
+            found[topic].append(indexes)
+    return all(
+        len(every := frozenset().union(*parts)) == sum(map(len, parts))
+        and max(every, default=-1) < spec.partitions[topic]
+        for topic, parts in found.items()
+    )
 
 
 def _still_valid(

@@ -61,6 +61,7 @@ class _Join:
         self.ticket = ticket
         self.now_ms = now_ms
         self.out = out
+        self.protocols = protocols_of(self.request.protocols)
 
     def parked(self) -> Decision:
         """The join waits, or was answered together with others."""
@@ -96,7 +97,7 @@ class _Join:
             client_host=self.call.client_host,
             rebalance_timeout_ms=request.rebalance_timeout_ms,
             session_timeout_ms=request.session_timeout_ms,
-            protocols=protocols_of(request.protocols),
+            protocols=self.protocols,
             is_new=True,
         )
         if group.state is State.PREPARING and group.previous_state is State.EMPTY:
@@ -172,7 +173,7 @@ class _Join:
             member = group.validate_member(member_id, request.group_instance_id)
         except ApiError as error:
             return self.refused(error.code, member_id)
-        changed = member.protocols != protocols_of(request.protocols)
+        changed = member.protocols != self.protocols
         match group.state:
             case State.PREPARING:
                 return self.rejoin(member)
@@ -200,7 +201,7 @@ class _Join:
     def update(self, member: ClassicMember) -> None:
         self.group.update(
             member,
-            protocols=protocols_of(self.request.protocols),
+            protocols=self.protocols,
             rebalance_timeout_ms=self.request.rebalance_timeout_ms,
             session_timeout_ms=self.request.session_timeout_ms,
         )

@@ -124,12 +124,15 @@ def can_downgrade(
     """Whether only classic members are there when `leaving` have gone and as many classic ones as
     `joining` have come, and the group may change.
     """
-    left = [member for member in group.members.values() if member.member_id not in leaving]
-    return (
-        0 < len(left) + joining <= config.max_size
-        and all(member.uses_classic for member in left)
-        and config.consumer_migration_policy.allows_downgrade
-    )
+    if not config.consumer_migration_policy.allows_downgrade:
+        return False
+    left = 0
+    for member_id, member in group.members.items():
+        if member_id not in leaving:
+            if member.classic is None:
+                return False
+            left += 1
+    return 0 < left + joining <= config.max_size
 
 
 def to_classic(

@@ -124,9 +124,7 @@ class ConsumerGroup:
 
     def subscribed_topics(self) -> set[str]:
         """Every topic that some member reads."""
-        found: set[str] = set()
-        for member in self.members.values():
-            found.update(member.names)
+        found = {name for names in {m.names for m in self.members.values()} for name in names}
         for regex in self.regex_users:
             resolved = self.regexes.get(regex)
             if resolved is not None:

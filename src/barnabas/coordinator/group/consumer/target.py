@@ -36,11 +36,14 @@ def assign(state: GroupState, draft: Draft) -> None:
         partitions={info.id: info.partitions for info in group.topics.values()},
     )
     assignment = assignor(spec)
-    for member_id in sorted(group.members):
-        target = assignment.get(member_id, NO_PARTITIONS)
-        before = group.target.get(member_id, NO_PARTITIONS)
-        if target is not before and target != before:
-            draft.write(records.consumer_target(group.group_id, member_id, target))
+    changed = [
+        (member.member_id, target)
+        for member in spec.members
+        if (target := assignment.get(member.member_id, NO_PARTITIONS)) is not member.target
+        and target != member.target
+    ]
+    for member_id, target in sorted(changed):
+        draft.write(records.consumer_target(group.group_id, member_id, target))
     draft.write(records.consumer_target_epoch(group.group_id, group.epoch))
 
 
