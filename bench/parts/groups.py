@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +26,8 @@ HEARTBEATS, COMMITS = 30_000, 20_000
 WARM_UP_REQUESTS = 10_000
 FIND_VERSION = 4
 COORDINATOR_S = 60
+WARM_UP_REBALANCES = 60
+"""A member comes and goes so often before anything counts: a JVM still gets faster after forty."""
 REBALANCES = 7
 """In a round: a single one depends on where in their pause between heartbeats the members are."""
 ASSIGNMENT_INTERVAL_S = 1.1
@@ -85,6 +87,8 @@ def _run(session: Session) -> None:
             for target in able:
                 topic = topics[target.name, shape.partitions]
                 session.warm_up(partial(cost, shape, brokers[target.name], topic))
+                if shape.has_rebalances:
+                    warm_up_rebalances(session, shape, brokers[target.name], topic)
             for number, target in session.in_turn():
                 if target in able:
                     topic = topics[target.name, shape.partitions]
@@ -138,6 +142,28 @@ def cost(shape: Shape, broker: Broker, topic: str) -> float:
     with joined(shape, broker, topic) as members:
         beats = cpu_us(broker, members, "heartbeat", WARM_UP_REQUESTS)
         return beats + cpu_us(broker, members, "commit", WARM_UP_REQUESTS)
+
+
+def warm_up_rebalances(session: Session, shape: Shape, broker: Broker, topic: str) -> None:
+    """A member comes and goes, unmeasured, as in `rebalances`."""
+    with joined(shape, broker, topic) as members:
+        for _ in range(session.scale(WARM_UP_REBALANCES)):
+            for _, act in comings_and_goings(shape, members, topic):
+                time.sleep(ASSIGNMENT_INTERVAL_S if shape.protocol == "consumer" else 0)
+                act()
+                members.settle()
+
+
+def comings_and_goings(
+    shape: Shape, members: Members, topic: str
+) -> tuple[tuple[str, Callable[[], None]], ...]:
+    """What makes the group of all members rebalance twice, with names for it."""
+    extra = len(members.crowd) - 1
+    newcomer = new_member(shape, members.members[0].group_id, topic)
+    return (
+        ("join", partial(members.arrive, extra, newcomer)),
+        ("leave", partial(members.depart, extra)),
+    )
 
 
 def measure(session: Session, shape: Shape, broker: Broker, topic: str) -> dict[str, float]:
@@ -202,14 +228,9 @@ def _rebalances(
     session: Session, shape: Shape, broker: Broker, members: Members, topic: str
 ) -> dict[str, float]:
     """One by one, a few times."""
-    extra = len(members.crowd) - 1
-    group_id = members.members[0].group_id
     found: dict[str, list[float]] = {}
     for _ in range(session.scale(REBALANCES)):
-        for name, act in (
-            ("join", partial(members.arrive, extra, new_member(shape, group_id, topic))),
-            ("leave", partial(members.depart, extra)),
-        ):
+        for name, act in comings_and_goings(shape, members, topic):
             members.prepare()
             time.sleep(ASSIGNMENT_INTERVAL_S)
             began = time.perf_counter()
