@@ -119,12 +119,13 @@ def test_uniform_leaves_a_balanced_group_alone() -> None:
     assert assign_uniform(spec(members, {T: 31, U: 8}, before)) == before
 
 
-def test_uniform_gives_a_partition_that_two_claim_to_one() -> None:
+@pytest.mark.parametrize("count", [2, 4])
+def test_uniform_gives_a_partition_that_two_claim_to_one(count: int) -> None:
     before: Assignment = {"a": {T: frozenset({0, 1})}, "b": {T: frozenset({1})}}
 
-    found = assign_uniform(spec({"a": {T}, "b": {T}}, {T: 2}, before))
+    found = assign_uniform(spec({"a": {T}, "b": {T}}, {T: count}, before))
 
-    assert sorted(i for mine in found.values() for i in mine.get(T, ())) == [0, 1]
+    assert sorted(i for mine in found.values() for i in mine.get(T, ())) == list(range(count))
 
 
 def test_uniform_with_different_topics_evens_out_what_it_can() -> None:
