@@ -27,7 +27,8 @@ WARM_UP_REQUESTS = 10_000
 FIND_VERSION = 4
 COORDINATOR_S = 60
 WARM_UP_REBALANCES = 60
-"""A member comes and goes so often before anything counts: a JVM still gets faster after forty."""
+"""A member comes and goes so often before anything counts (in a quick run less): a JVM still gets
+faster after forty."""
 REBALANCES = 7
 """In a round: a single one depends on where in their pause between heartbeats the members are."""
 ASSIGNMENT_INTERVAL_S = 1.1
@@ -145,11 +146,12 @@ def cost(shape: Shape, broker: Broker, topic: str) -> float:
 
 
 def warm_up_rebalances(session: Session, shape: Shape, broker: Broker, topic: str) -> None:
-    """A member comes and goes, unmeasured, as in `rebalances`."""
+    """As in `rebalances`, unmeasured, and without pauses where the protocol needs none."""
     with joined(shape, broker, topic) as members:
         for _ in range(session.scale(WARM_UP_REBALANCES)):
             for _, act in comings_and_goings(shape, members, topic):
-                time.sleep(ASSIGNMENT_INTERVAL_S if shape.protocol == "consumer" else 0)
+                if shape.protocol == "consumer":
+                    time.sleep(ASSIGNMENT_INTERVAL_S)
                 act()
                 members.settle()
 

@@ -14,8 +14,10 @@ from barnabas.broker.net.frame_form import FrameForm
 from barnabas.broker.net.group_place import GroupPlace
 from barnabas.broker.net.memo import CORRELATION, Answers, Memo, Received
 from barnabas.coordinator.group.beat_again import BeatAgain, Beats
+from barnabas.coordinator.group.classic.members import ALIVE, REBALANCING
 from barnabas.coordinator.group.consumer.answers import Unchanged
 from barnabas.coordinator.group.events import Call
+from barnabas.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.broker.state import Broker
@@ -49,10 +51,7 @@ def learn(broker: Broker, received: Received) -> Memo | None:
         return None
     form = FrameForm(received.frame, [received.body_at + _place(received, beats.epoch_name)], "i")
     place = GroupPlace(broker, request.group_id)
-    if beats.is_classic:
-        answers = _classic_answers(received.request.api_key, received.version)
-    else:
-        answers = BeatAnswers(received)
+    answers = _classic(received.version) if beats.is_classic else BeatAnswers(received)
     last = BeatAgain(beats, getattr(request, beats.epoch_name))
 
     def event_of(values: tuple[Any, ...]) -> BeatAgain:
@@ -63,12 +62,6 @@ def learn(broker: Broker, received: Received) -> Memo | None:
         return last
 
     return Memo(broker, received, form, place, event_of=event_of, answers=answers)
-
-
-@cache
-def _classic_answers(api_key: int, version: int) -> Answers:
-    """For all connections: they are told the same, that all is well or that they must join."""
-    return Answers(api_key, version)
 
 
 def _place(received: Received, epoch_name: str) -> int:
@@ -87,6 +80,34 @@ def _first_difference(one: bytes, other: bytes) -> int:
     return next(at for at, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
 
 
+class ClassicAnswers(Answers):
+    """Of one version, for all connections: nearly all hear that all is well, or that they must
+    join, which is written once."""
+
+    __slots__ = ("_alive", "_rebalancing")
+
+    def __init__(self, version: int) -> None:
+        super().__init__(ApiKey.HEARTBEAT, version)
+        self._alive, self._rebalancing = self.whole(ALIVE), self.whole(REBALANCING)
+
+    def encoded(self, answer: Any, correlation_id: int) -> bytes:
+        if answer is ALIVE:
+            return _numbered(self._alive, correlation_id)
+        if answer is REBALANCING:
+            return _numbered(self._rebalancing, correlation_id)
+        return _numbered(self.whole(answer), correlation_id)
+
+
+@cache
+def _classic(version: int) -> ClassicAnswers:
+    return ClassicAnswers(version)
+
+
+def _numbered(whole: bytes, correlation_id: int) -> bytes:
+    """The answer, which has correlation id 0, with this one."""
+    return whole[:SIZE_BYTES] + CORRELATION.pack(correlation_id) + whole[BODY_AT:]
+
+
 class BeatAnswers(Answers):
     """A member is mostly told nothing but its epoch: then nothing else is written anew."""
 
@@ -100,8 +121,7 @@ class BeatAnswers(Answers):
 
     def encoded(self, answer: Any, correlation_id: int) -> bytes:
         if type(answer) is not Unchanged:  # a refusal, or an assignment: not to be kept
-            whole = self.whole(answer)
-            return whole[:SIZE_BYTES] + CORRELATION.pack(correlation_id) + whole[BODY_AT:]
+            return _numbered(self.whole(answer), correlation_id)
         epoch, interval_ms = answer
         if interval_ms != self._interval_ms:
             self._learn(interval_ms)

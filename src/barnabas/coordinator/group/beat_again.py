@@ -21,26 +21,20 @@ if TYPE_CHECKING:
 class Beats:
     """The heartbeats of a member on one connection: they differ in their epoch or generation."""
 
-    __slots__ = (
-        *("_first", "epoch_name", "group_id", "instance_id", "is_classic", "member_id", "who"),
-    )
+    __slots__ = ("_first", "epoch_name", "is_classic", "request", "who")
 
     def __init__(self, first: Call) -> None:
         self._first = first
-        request = first.request
-        self.group_id: str = request.group_id
-        self.member_id: str = request.member_id
-        self.is_classic = isinstance(request, HeartbeatRequest)
-        self.instance_id: str | None = (
-            request.group_instance_id if self.is_classic else request.instance_id
-        )
+        self.request = first.request
+        """The first of them."""
+        self.is_classic = isinstance(first.request, HeartbeatRequest)
         self.epoch_name = "generation_id" if self.is_classic else "member_epoch"
         self.who = None if self.is_classic else steady.sender(first)
         """None, too, if it is a newer heartbeat that has more to say."""
 
     def call(self, epoch: int) -> Call:
         """The request as a whole."""
-        request = self._first.request
+        request = self.request
         fields = {name: getattr(request, name) for name in type(request).field_defaults}
         if fields[self.epoch_name] == epoch:
             return self._first
@@ -80,10 +74,12 @@ class BeatAgain:
 
 
 def classic_again(state: GroupState, beats: Beats, generation: int, now_ms: int) -> Decision | None:
-    """Decide on a heartbeat of the classic protocol; None: the group speaks the newer one."""
-    group = state.groups.get(beats.group_id)
-    if type(group) is not ClassicGroup:
+    """Decide on a heartbeat of the classic protocol.
+
+    None: there is no such group, or it speaks the newer one.
+    """
+    request: HeartbeatRequest = beats.request
+    group = state.groups.get(request.group_id)
+    if not isinstance(group, ClassicGroup):
         return None
-    return classic.heartbeat(
-        state, group, beats.member_id, beats.instance_id, generation=generation, now_ms=now_ms
-    )
+    return classic.heartbeat(state, group, request, generation=generation, now_ms=now_ms)

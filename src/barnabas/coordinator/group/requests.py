@@ -102,14 +102,7 @@ def _heartbeat(state: GroupState, call: Call, _: Ticket, now_ms: int) -> Decisio
     if isinstance(group, ConsumerGroup):
         return mixed.heartbeat(state, group, call.request, now_ms)
     request: HeartbeatRequest = call.request
-    return classic.heartbeat(
-        state,
-        group,
-        request.member_id,
-        request.group_instance_id,
-        generation=request.generation_id,
-        now_ms=now_ms,
-    )
+    return classic.heartbeat(state, group, request, generation=request.generation_id, now_ms=now_ms)
 
 
 def _leave(state: GroupState, call: Call, _: Ticket, now_ms: int) -> Decision:

@@ -29,8 +29,10 @@ from barnabas.protocol.apis import ApiKey, api
 from barnabas.protocol.framing import encode_request_header, read_response_header
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 SUBSCRIBED = struct.pack(">hih1sii", 1, 1, 1, b"t", -1, 0)
@@ -427,11 +429,12 @@ def test_who_has_a_quota_takes_the_long_way(world: WiredGroups, short_ways: list
 # The classic protocol
 
 
-def classic_join(metadata: bytes = b"") -> JoinGroupRequest:
+def classic_join(metadata: bytes = b"", instance_id: str | None = None) -> JoinGroupRequest:
     return JoinGroupRequest(
         group_id="g",
         session_timeout_ms=10_000,
         rebalance_timeout_ms=10_000,
+        group_instance_id=instance_id,
         protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)],
     )
@@ -503,3 +506,65 @@ def test_a_classic_member_of_a_consumer_group_learns_the_same(
     codes = [(beat_on(client), beat_on(world.connect())) for _ in range(4)]
     assert short_ways == [True, True]
     assert all(one == other for one, other in codes)
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_every_version_of_a_classic_heartbeat_is_answered_with_the_bytes_of_the_long_way(
+    world: WiredGroups, short_ways: list[bool], version: int
+) -> None:
+    """On two connections at once, which hear different things in turn."""
+    clients = [world.connect() for _ in range(2)]
+    member_id, generation = classic_member(world, clients[0])
+
+    def answer(client: Client, generation_id: int) -> bytes:
+        alive = HeartbeatRequest(group_id="g", generation_id=generation_id, member_id=member_id)
+        client.send(frame(alive, version, -generation_id))
+        world.run_turn()
+        (found,) = client.answers()
+        return found
+
+    for _ in range(4):
+        for client, generation_id in zip(clients, (generation, generation + 1), strict=True):
+            assert answer(client, generation_id) == answer(world.connect(), generation_id)
+    assert short_ways == [True] * 4
+
+
+def test_a_static_classic_member_that_was_replaced_is_fenced_the_short_way(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
+    client = world.connect()
+    client.send(frame(classic_join(instance_id="i"), 9, 1))
+    world.loop.advance(10)
+    world.run_turn()
+    (answer,) = client.answers()
+    joined: Any = api(ApiKey.JOIN_GROUP).response.decode(answer, 9, 5)
+    alive = HeartbeatRequest(
+        group_id="g",
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        group_instance_id="i",
+    )
+    codes = [ask(world, client, alive, 4).error_code for _ in range(3)]
+    world.connect().send(frame(classic_join(instance_id="i"), 9, 1))
+    world.run_turn()
+
+    assert ask(world, client, alive, 4).error_code == ErrorCode.FENCED_INSTANCE_ID
+    assert codes == [ErrorCode.NONE] * 3
+    assert short_ways == [True, True]
+
+
+def test_a_classic_group_that_is_gone_has_no_members(
+    world: WiredGroups, short_ways: list[bool]
+) -> None:
+    client = world.connect()
+    member_id, generation = classic_member(world, client)
+    alive = HeartbeatRequest(group_id="g", generation_id=generation, member_id=member_id)
+    codes = [ask(world, client, alive, 4).error_code for _ in range(3)]
+    leave = LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=member_id)])
+    ask(world, client, leave, 5)
+    (deleted,) = ask(world, client, DeleteGroupsRequest(groups_names=["g"]), 2).results
+
+    assert deleted.error_code == ErrorCode.NONE
+    assert ask(world, client, alive, 4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert codes == [ErrorCode.NONE] * 3
+    assert short_ways == [True, True]

@@ -6,6 +6,11 @@ from group_machine import GROUP, GroupMachine, given, topic
 
 from barnabas.base.errors import ErrorCode as E
 from barnabas.coordinator.group.config import GroupConfig
+from barnabas.coordinator.group.consumer.draft import Draft
+from barnabas.coordinator.group.consumer.group import ConsumerGroup
+from barnabas.coordinator.group.consumer.member import Member
+from barnabas.coordinator.group.consumer.target import assign
+from barnabas.protocol.messages import group_records as gr
 
 # Static members
 
@@ -203,3 +208,25 @@ def test_assignments_are_not_made_more_often_than_the_interval_allows() -> None:
 
     assert given(first) == {}
     assert given(machine.consume("a", 2)) == {"t": [0]}
+
+
+def test_of_a_target_only_what_changes_is_written_in_the_order_of_the_members() -> None:
+    """Members that read different topics: their part of the target is made anew each time."""
+    group = ConsumerGroup(GROUP)
+    members = {"b": ("t",), "a": ("t", "u"), "c": ("u",)}
+    for member_id, names in members.items():
+        group.members[member_id] = Member(member_id=member_id, names=names)
+    group.topics = {name: topic(name, 4) for name in ("t", "u")}
+    state = GroupMachine([topic("t", 4), topic("u", 4)]).shard.state
+    first, again = Draft(group), Draft(group)
+
+    assign(state, first)
+    for record in first.records:
+        group.replay(record)
+    assign(state, again)
+
+    written = [record.key for record in first.records]
+    assert written[:-1] == [
+        gr.ConsumerGroupTargetAssignmentMemberKey(group_id=GROUP, member_id=m) for m in "abc"
+    ]
+    assert [record.key for record in again.records] == written[-1:], "the epoch"

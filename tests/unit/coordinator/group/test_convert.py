@@ -282,6 +282,17 @@ def test_a_downgrade_that_is_not_allowed_leaves_a_consumer_group() -> None:
     assert [m.member_id for m in machine.describe_consumer().members] == [old]
 
 
+def test_a_group_that_is_too_large_for_the_classic_protocol_stays_what_it_is() -> None:
+    machine, old, _ = mixed()
+    other = machine.join(protocols=READS_T).reply.member_id
+    machine.join(other, protocols=READS_T)
+    machine.shard.state.config = GroupConfig(max_size=1)
+
+    machine.consume("new", -1)
+
+    assert {m.member_id for m in machine.describe_consumer().members} == {old, other}
+
+
 def test_a_static_member_takes_the_group_back_to_the_classic_protocol() -> None:
     machine = GroupMachine([topic("t", 4)])
     machine.consume("new", names=["t"], instance="i")

@@ -17,7 +17,7 @@ from barnabas.coordinator.group.classic.rebalance import drop_member, rebalance_
 from barnabas.coordinator.group.outcome import Outcome
 from barnabas.coordinator.group.state import SESSION, SYNC
 from barnabas.coordinator.runtime_types import Decision
-from barnabas.protocol.messages.heartbeat import HeartbeatResponse
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
@@ -118,13 +118,13 @@ def _sync_response(group: ClassicGroup, member: ClassicMember) -> SyncGroupRespo
 def heartbeat(
     state: GroupState,
     group: ClassicGroup,
-    member_id: str,
-    instance_id: str | None,
+    request: HeartbeatRequest,
     *,
     generation: int,
     now_ms: int,
 ) -> Decision:
-    member = group.validate_member(member_id, instance_id)
+    """`request` says whose it is; of an earlier one that is like it, the generation is another."""
+    member = group.validate_member(request.member_id, request.group_instance_id)
     if generation != group.generation:
         raise IllegalGeneration
     state.touch(group.group_id, member.member_id, member.session_timeout_ms, now_ms)

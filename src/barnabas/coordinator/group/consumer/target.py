@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from barnabas.coordinator.group import records
@@ -42,7 +43,7 @@ def assign(state: GroupState, draft: Draft) -> None:
         if (target := assignment.get(member.member_id, NO_PARTITIONS)) is not member.target
         and target != member.target
     ]
-    for member_id, target in sorted(changed):
+    for member_id, target in sorted(changed, key=itemgetter(0)):
         draft.write(records.consumer_target(group.group_id, member_id, target))
     draft.write(records.consumer_target_epoch(group.group_id, group.epoch))
 
