@@ -161,9 +161,9 @@ fetches, and cannot talk with the Java client. Members of groups are driven requ
 on a connection of its own, with the same bytes for every broker: heartbeats and commits (one offset
 each) as fast as they are answered, one under way per member. For a rebalance, a member joins or
 leaves a stable group on a topic of 600 partitions while all others send heartbeats every 50 ms; the
-group is stable when all members have the same generation or epoch and every partition one owner. A
-member comes and goes 60 times before that counts: it takes a JVM so long to be at its best.
-That takes a few dozen milliseconds, in which it matters who gets a CPU when the broker and the
+group is stable when all members have the same generation or epoch and every partition one owner.
+A member comes and goes 60 times before that counts: it takes a JVM so long to be at its best. A
+rebalance takes a few dozen milliseconds, in which it matters who gets a CPU when the broker and the
 program that plays the members could both run. So it is timed in two ways, with that program as any
 other process and as a batch job, which does not push the broker off its CPU whenever an answer
 comes; the better median counts, for each broker.

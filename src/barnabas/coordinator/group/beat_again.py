@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 class Beats:
     """The heartbeats of a member on one connection: they differ in their epoch or generation."""
 
-    __slots__ = ("_first", "epoch_name", "is_classic", "request", "who")
+    __slots__ = ("epoch_name", "first", "is_classic", "who")
 
     def __init__(self, first: Call) -> None:
-        self._first = first
-        self.request = first.request
-        """The first of them."""
+        self.first = first
         self.is_classic = isinstance(first.request, HeartbeatRequest)
         self.epoch_name = "generation_id" if self.is_classic else "member_epoch"
         self.who = None if self.is_classic else steady.sender(first)
@@ -34,11 +32,11 @@ class Beats:
 
     def call(self, epoch: int) -> Call:
         """The request as a whole."""
-        request = self.request
+        request = self.first.request
         fields = {name: getattr(request, name) for name in type(request).field_defaults}
         if fields[self.epoch_name] == epoch:
-            return self._first
-        return self._first._replace(request=type(request)(**{**fields, self.epoch_name: epoch}))
+            return self.first
+        return self.first._replace(request=type(request)(**{**fields, self.epoch_name: epoch}))
 
 
 class BeatAgain:
@@ -78,7 +76,7 @@ def classic_again(state: GroupState, beats: Beats, generation: int, now_ms: int)
 
     None: there is no such group, or it speaks the newer one.
     """
-    request: HeartbeatRequest = beats.request
+    request: HeartbeatRequest = beats.first.request
     group = state.groups.get(request.group_id)
     if not isinstance(group, ClassicGroup):
         return None
