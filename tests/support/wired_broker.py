@@ -143,7 +143,7 @@ class WiredBroker(SmallBroker):
     def __init__(self, path: Path, **settings: str) -> None:
         super().__init__(path, **settings)
         self.loop = HandLoop(self.clock)
-        self.turn = Turn(self.loop, self.replicas)  # type: ignore[arg-type]
+        self.turn = Turn(self.loop, self.replicas, self.clock)  # type: ignore[arg-type]
         self.requests = Requests(self.broker, load_handlers())
         self.server = SimpleNamespace(
             turn=self.turn,

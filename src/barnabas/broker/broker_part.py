@@ -59,7 +59,7 @@ class BrokerPart:
         """`on_no_directory`: the last log directory has failed."""
         self.config = config
         self.broker: Broker
-        self.turn = Turn(loop, NothingWritten())
+        self.turn = Turn(loop, NothingWritten(), machine.clock)
         self.on_config: Callable[[BrokerConfig], None] = lambda config: None
         """Told when a dynamic setting has changed."""
         self.on_quotas: Callable[[], None] = lambda: None

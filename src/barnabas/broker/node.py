@@ -204,7 +204,7 @@ class Node:
         self.controller_part.activate()
 
     async def _serve_controller(self) -> None:
-        self._turn = Turn(self._loop, NothingWritten())
+        self._turn = Turn(self._loop, NothingWritten(), self.machine.clock)
         assert self.controller_part is not None
         requests = Requests(self.controller_part, load_controller_handlers())
         self._server = Server(self._turn, requests, self._config)

@@ -29,7 +29,7 @@ Wire: TypeAlias = "tuple[bytes, bytes | None]"
 
 MAX_BATCH_BYTES = 1024 * 1024
 COMMIT_TIMEOUT_MS = 5000
-ENOUGH_RECORDS = 32
+ENOUGH_RECORDS = 128
 """What a batch costs is next to nothing for each of so many: they need not wait for more."""
 
 

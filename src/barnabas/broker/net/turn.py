@@ -2,7 +2,7 @@
 
 Nothing is acknowledged before its bytes are in the page cache, and all batches that arrived for a
 partition in one turn are written with one system call.  Where much is received in one turn of the
-event loop, a turn here ends after every 32 reads.
+event loop, a turn here ends when its first answers have waited for a few milliseconds.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from barnabas.broker.net.buffers import FramePool, ReceiveBuffer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from barnabas.base.clock import Clock
     from barnabas.broker.net.connection import Connection
     from barnabas.storage.workers import Workers
 
 logger = logging.getLogger("barnabas.net")
 
-ENOUGH = 32
-"""Reads after which the answers leave, though others wait to be read."""
+PATIENCE_S = 0.003
+"""For so long answers wait for what else is to be read: fewer turns cost less ..."""
+LOOK_EVERY = 32
+"""... and a look at the clock is taken after so many reads, a power of two."""
 
 
 class Written(Protocol):
@@ -61,14 +64,16 @@ class NothingWritten:
 class Turn:
     """Loop thread only.  `now` is the loop's monotonic time at the last turn."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, replicas: Written) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, replicas: Written, clock: Clock) -> None:
         self.loop = loop
         self.replicas = replicas
         self.buffer = ReceiveBuffer()
         self.frames = FramePool()
         self.now = loop.time()
         self._ready: list[Connection] = []
+        self._monotonic = clock.monotonic  # a loop's time stands still within one of its turns
         self._received = 0
+        self._began = 0.0
         self.is_scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
@@ -90,8 +95,10 @@ class Turn:
 
     def count(self) -> None:
         """Something was received: where much was, answers need not wait for all the rest."""
-        self._received += 1
-        if self._received >= ENOUGH:
+        received = self._received = self._received + 1
+        if received == 1:
+            self._began = self._monotonic()
+        elif received % LOOK_EVERY == 0 and self._monotonic() - self._began >= PATIENCE_S:
             self._end()
 
     def run(self) -> None:

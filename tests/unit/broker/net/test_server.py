@@ -169,7 +169,7 @@ def world(tmp_path: Path) -> Iterator[SmallBroker]:
 def test_it_answers_on_its_socket_until_it_is_closed(world: SmallBroker) -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        turn = Turn(loop, world.replicas)
+        turn = Turn(loop, world.replicas, world.clock)
         served = Server(turn, Requests(world.broker, load_handlers()), world.config)
         sock = socket.create_server(("127.0.0.1", 0))
         address = sock.getsockname()
@@ -202,7 +202,7 @@ def test_an_idle_client_that_does_not_read_its_answers_is_closed_too(
     world = SmallBroker(tmp_path, socket_send_buffer_bytes="4096", connections_max_idle_ms="1000")
 
     async def scenario() -> None:
-        turn = Turn(asyncio.get_running_loop(), world.replicas)
+        turn = Turn(asyncio.get_running_loop(), world.replicas, world.clock)
         served = Server(turn, Requests(world.broker, load_handlers()), world.config)
         sock = socket.create_server(("127.0.0.1", 0))
         served.tune(sock)

@@ -12,7 +12,7 @@ from storage_logs import batch, values_of
 from wired_broker import Client, WiredBroker
 
 from barnabas.broker.net.buffers import RECEIVE_BYTES, REGIONS
-from barnabas.broker.net.turn import ENOUGH
+from barnabas.broker.net.turn import LOOK_EVERY, PATIENCE_S
 from barnabas.protocol.apis import ApiKey
 from barnabas.protocol.messages.fetch import (
     FetchPartition,
@@ -79,19 +79,36 @@ class Watch:
 
 
 def test_where_much_is_received_answers_do_not_wait_for_all_of_it(world: WiredBroker) -> None:
-    clients = [world.connect() for _ in range(ENOUGH + 1)]
+    clients = [world.connect() for _ in range(LOOK_EVERY + 1)]
     watch = Watch(world, *clients)
-    for client in clients[: ENOUGH - 1]:
+    for client in clients[: LOOK_EVERY - 1]:
         client.send(produce(b"v"))
+    world.clock.mono += PATIENCE_S
     assert watch.answered_before == []
 
-    for client in clients[ENOUGH - 1 :]:
+    for client in clients[LOOK_EVERY - 1 :]:
         client.send(produce(b"v"))
     assert watch.answered_before == [0], "written once, and not before it is answered"
-    assert [len(client.answers()) for client in clients] == [1] * ENOUGH + [0]
+    assert [len(client.answers()) for client in clients] == [1] * LOOK_EVERY + [0]
 
     world.run_turn()
     assert len(clients[-1].answers()) == 1
+
+
+def test_what_is_soon_read_leaves_together(world: WiredBroker) -> None:
+    world.clock.mono += 1  # since the last turn: how long ago it was does not count
+    clients = [world.connect() for _ in range(3 * LOOK_EVERY)]
+    watch = Watch(world, *clients)
+    for client in clients[: 2 * LOOK_EVERY]:
+        client.send(produce(b"v"))
+    world.clock.mono += 0.9 * PATIENCE_S
+    for client in clients[2 * LOOK_EVERY :]:
+        client.send(produce(b"v"))
+    assert watch.answered_before == []
+
+    world.run_turn()
+    assert watch.answered_before == [0]
+    assert all(len(client.answers()) == 1 for client in clients)
 
 
 def test_nothing_is_acknowledged_before_it_is_written(world: WiredBroker) -> None:
