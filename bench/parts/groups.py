@@ -6,9 +6,10 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from statistics import median
 
 from crowd import BadAnswerError, Crowd, decoded, encoded
@@ -206,24 +207,66 @@ def rebalances(
 ) -> dict[str, float]:
     """A member joins the stable group, then leaves it: medians of the times until it is stable.
 
-    How long that takes depends on which of the two programs runs when both could.  So it is
-    measured in two ways (a batch job does not push the broker off its CPU whenever an answer
-    comes), and what counts is the one that is better for the broker at hand.
+    How long that takes depends on which of the two programs runs where, and when both could.  So
+    it is measured in several ways, and what counts is the one that is best for the broker at hand.
     """
-    ways = []
-    for name, policy in (("any other", os.SCHED_OTHER), ("a batch job", os.SCHED_BATCH)):
-        os.sched_setscheduler(0, policy, os.sched_param(0))
-        try:
-            way = _rebalances(session, shape, broker, members, topic)
-        finally:
-            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-        ways.append(way)
-        print(f"    members as {name}:", *(f"{key} {value:.1f}" for key, value in way.items()))
-    best: dict[str, float] = {}
+    ways: dict[str, dict[str, float]] = {}
+    for way, entered in WAYS.items():
+        if way == "apart" and len(os.sched_getaffinity(0)) < 2:
+            continue
+        with entered(broker):
+            ways[way] = _rebalances(session, shape, broker, members, topic)
+    found: dict[str, float] = {}
     for name in ("join", "leave"):
-        way = min(ways, key=lambda way: way[f"{name}_ms"])
-        best |= {metric: way[metric] for metric in (f"{name}_ms", f"{name}_cpu_ms")}
-    return best
+        best = min(ways.values(), key=itemgetter(f"{name}_ms"))
+        found |= {metric: best[metric] for metric in (f"{name}_ms", f"{name}_cpu_ms")}
+        found |= {f"{name}_{way}_ms": times[f"{name}_ms"] for way, times in ways.items()}
+    return found
+
+
+@contextmanager
+def shared(broker: Broker) -> Iterator[None]:
+    """The members' program and the broker run where the kernel puts them.
+
+    It often wakes a broker of one thread on the CPU of the members' program, where it waits though
+    the other CPU is idle.
+    """
+    yield
+
+
+@contextmanager
+def batch(broker: Broker) -> Iterator[None]:
+    """As a batch job, this program does not push the broker off its CPU when an answer comes."""
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+@contextmanager
+def apart(broker: Broker) -> Iterator[None]:
+    """This program has a CPU of its own, as members on other machines have; the broker the rest."""
+    cpus = os.sched_getaffinity(0)
+    own = {max(cpus)}
+    try:
+        os.sched_setaffinity(0, own)
+        _keep_on(cpus - own, broker)
+        yield
+    finally:
+        os.sched_setaffinity(0, cpus)
+        _keep_on(cpus, broker)
+
+
+def _keep_on(cpus: set[int], broker: Broker) -> None:
+    """Let all threads of the broker run on these CPUs; those that it starts later inherit that."""
+    for task in os.listdir(f"/proc/{broker.child.pid}/task"):
+        with suppress(ProcessLookupError):  # a thread that has ended since
+            os.sched_setaffinity(int(task), cpus)
+
+
+WAYS = {"shared": shared, "batch": batch, "apart": apart}
+"""By the names in the metrics, see `report.py`."""
 
 
 def _rebalances(
