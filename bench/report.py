@@ -170,9 +170,10 @@ leaves a stable group on a topic of 600 partitions while all others send heartbe
 group is stable when all members have the same generation or epoch and every partition one owner.
 A member comes and goes 60 times before that counts: it takes a JVM so long to be at its best. A
 rebalance takes a few dozen milliseconds, in which it matters who gets a CPU when the broker and the
-program that plays the members could both run. So it is timed in two ways, with that program as any
-other process and as a batch job, which does not push the broker off its CPU whenever an answer
-comes; the better median counts, for each broker.
+program that plays the members could both run. So it is timed in three ways: with that program as
+any other process; as a batch job, which does not push the broker off its CPU whenever an answer
+comes; and on a CPU of its own, as members on other machines have, with the rest for the broker. For
+each broker its best median counts, and the table has all of them.
 Of clusters only one runs at a time; the CPU is that of all its processes, the controller included.
 A leader's death: from `kill -9` until the first record that was sent after it is acknowledged. An
 empty follower: its data is removed while it is stopped; from its first answer until all its
